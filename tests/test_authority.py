@@ -319,6 +319,19 @@ def test_a_timers_prompt_is_no_message_of_the_user(shop, decided):
     assert read(shop, decided).deleted_at is None
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"agent_id": "a1", "agent_type": "default"}, id="codex"),
+        pytest.param({"agentId": "a1", "agentType": "general-purpose"}, id="copilot"),
+    ],
+)
+def test_a_sub_agents_task_is_no_message_of_the_user(shop, decided, fields):
+    phrase = phrase_of(as_agent(shop, "forget_memories", ids=[decided]))
+    assert shop.printed("prompt", "codex", prompt=phrase, **fields) == ""
+    assert read(shop, decided).deleted_at is None
+
+
 def test_leaving_a_memory_as_it_is_ends_the_request(shop, decided):
     phrase = phrase_of(as_agent(shop, "forget_memories", ids=[decided]))
     with shop.memory() as memory:

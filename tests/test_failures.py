@@ -6,6 +6,7 @@ import pytest
 from transcripts import claude_call, claude_says, written
 
 from bethink import agents
+from bethink.api import Bethink
 from bethink.hooks.run import run
 from bethink.ingest.failures import (
     find_error,
@@ -497,6 +498,37 @@ def test_a_fix_that_helps_again_is_more_certain(cli, tmp_path):
     backfill(cli, tmp_path, *session(cli, *FIXED, session="s2", day=2), session="s2")
     (after,) = cli.json("failures")
     assert after["confidence"] > before["confidence"]
+
+
+def correct(cli, tmp_path):
+    """Correct the fix of the only failure, as a person does."""
+    backfill(cli, tmp_path, *session(cli, *FIXED))
+    (one,) = cli.json("failures")
+    with Bethink(directory=cli.project, actor="user") as memory:
+        text = memory.get(one["id"])[0].content.replace("ran `npm ci`", "use pnpm")
+        memory.update(one["id"], content=text)
+
+
+def test_a_corrected_fix_is_shown(cli, tmp_path):
+    correct(cli, tmp_path)
+    assert "use pnpm" in hook(cli)
+
+
+def test_a_corrected_fix_is_not_replaced_by_another_session(cli, tmp_path):
+    correct(cli, tmp_path)
+    other = [("npm test", MISSING, True), ("npm install zod",), ("npm test", "12 passing")]
+    backfill(cli, tmp_path, *session(cli, *other, session="s2", day=2), session="s2")
+    assert [one["fix"] for one in cli.json("failures")] == ["use pnpm"]
+
+
+def test_the_same_correction_for_another_file_is_more_certain(cli, tmp_path):
+    error = "npm error Override for tsx@^4.19.4 conflicts with direct dependency"
+    for number in (1, 2):
+        calls = [(f"npx vitest run core/tests/{number}.ts", error, True)]
+        calls += [(f"pnpm vitest run core/tests/{number}.ts", "1 passed")]
+        lines = session(cli, *calls, session=f"s{number}", day=number)
+        backfill(cli, tmp_path, *lines, session=f"s{number}")
+    assert [one["held"] for one in cli.json("failures")] == [2]
 
 
 def test_a_failure_without_a_fix_is_open(cli, tmp_path):

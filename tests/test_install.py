@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import stat
+import subprocess
 import tomllib
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -124,6 +126,14 @@ def test_claude_code_reports_failed_calls_of_shells_reads_and_mcp_tools(cli, hom
     (group,) = settings["hooks"]["PostToolUseFailure"]
     assert group["matcher"] == "Bash|Read|mcp__.*"
     assert group["hooks"][0]["args"] == ["hook", "tool-failure", "--host", "claude"]
+
+
+def test_copilot_goes_on_if_the_program_of_a_hook_is_gone(cli, home):
+    cli.ok("install", "--copilot")
+    (hook,) = json.loads((home / ".copilot/hooks/bethink.json").read_text())["hooks"]["PreToolUse"]
+    gone = re.sub(r"^.*(?= hook )", "/nowhere/bethink", hook["bash"])
+    done = subprocess.run(["/bin/sh", "-c", gone], check=False, capture_output=True)
+    assert (done.returncode, done.stdout) == (0, b"")
 
 
 # What an agent's file of hooks holds only if hooks run at tool calls.

@@ -14,6 +14,11 @@ UP = ("docker compose up -d postgres", "Started")
 NO_TOKEN = "GraphQL: Resource not accessible by personal access token"
 NO_YAML = "ModuleNotFoundError: No module named 'yaml'"
 NO_ROLE = 'psql: error: connection on socket "/tmp/.s" failed: FATAL:  role "ada" does not exist'
+NO_PACKAGES = "Compilation Error\n  dbt found 2 package(s) specified in packages.yml, but only 0 package(s) installed."
+NO_PROJECT = "The required property [project] is not currently set."
+NO_MODULE = "ERROR! couldn't resolve module. It is misspelt, or its collection is missing:"
+FULL = "no space left on device"
+NO_EMULATOR = "FirebaseError: The host and port of the firestore emulator must be specified."
 PEERS = "npm error code ERESOLVE\nnpm error ERESOLVE unable to resolve dependency tree"
 
 
@@ -106,6 +111,21 @@ def test_an_error_without_a_cause_of_its_own_has_none(error):
             "error: failed to push some refs to 'x'\nsrc/a.ts(1,2): error TS2322: Type",
             "src/a.ts(1,2): error TS2322: Type",
             id="push",
+        ),
+        pytest.param(
+            "Error: [Cabal-7107]\nCould not resolve dependencies:\n[__1] unknown package: servant",
+            "[__1] unknown package: servant",
+            id="a code and a heading",
+        ),
+        pytest.param(
+            "error: failed to get `lib` as a dependency\n\nCaused by:\n  failed to authenticate when downloading",
+            "failed to authenticate when downloading",
+            id="Caused by",
+        ),
+        pytest.param(
+            "There was 1 error:\n1) CartTest::total\nApp\\Encryption\\MissingKeyException: No key was given.",
+            "App\\Encryption\\MissingKeyException: No key was given.",
+            id="an exception with its namespace",
         ),
     ],
 )
@@ -246,6 +266,55 @@ def test_edits_of_settings_are_told_from_edits_of_code(fix, expected):
             "unset GH_TOKEN",
             id="the same refusal of another request",
         ),
+        pytest.param(
+            [("dbt run", NO_PACKAGES, True), ("dbt deps",), ("dbt run",)],
+            "dbt test",
+            NO_PACKAGES.replace("2 package", "3 package"),
+            "dbt deps",
+            id="a program that no list has",
+        ),
+        pytest.param(
+            [("gcloud run deploy", f"ERROR: (gcloud.run.deploy) {NO_PROJECT}", True), ("gcloud config set project shop",), ("gcloud run deploy",)],
+            "gcloud builds submit",
+            f"ERROR: (gcloud.builds.submit) {NO_PROJECT}",
+            "gcloud config set project shop",
+            id="the same wording around other names",
+        ),
+        pytest.param(
+            [("ansible-playbook a.yml", f"{NO_MODULE} 'db.one'.", True), ("ansible-galaxy install -r requirements.yml",), ("ansible-playbook a.yml",)],
+            "ansible-playbook b.yml",
+            f"{NO_MODULE} 'db.two'.",
+            "ansible-galaxy install -r requirements.yml",
+            id="another part that the same installation brings",
+        ),
+        pytest.param(
+            [("docker build .", f"ERROR: failed to solve: write /var/lib/a: {FULL}", True), ("docker system prune -af",), ("docker build .",)],
+            "docker compose build",
+            f"failed to copy files: write /var/lib/b/c: {FULL}",
+            "docker system prune -af",
+            id="the same cause behind other clauses",
+        ),
+        pytest.param(
+            [("ffmpeg -i a.mov a.mp4", "Unknown encoder 'libx265'", True), ("/opt/ffmpeg -i a.mov a.mp4",)],
+            "ffmpeg -i b.mov b.mp4",
+            "[vost#0:0 @ 0x55] Unknown encoder 'libx265'",
+            "/opt/ffmpeg",
+            id="the same text behind a label",
+        ),
+        pytest.param(
+            [("npm run rules", NO_EMULATOR, True), ("npx firebase emulators:exec 'npm run rules'",)],
+            "npm run rules -- carts",
+            NO_EMULATOR,
+            "emulators:exec",
+            id="inside of another environment",
+        ),
+        pytest.param(
+            [("rsync -a x web:/srv", "ada@web: Permission denied (publickey).", True), ("ssh-add ~/.ssh/deploy",), ("rsync -a x web:/srv",)],
+            "scp y web:/srv",
+            "ada@web: Permission denied (publickey).",
+            "ssh-add ~/.ssh/deploy",
+            id="a machine that was not reached",
+        ),
     ],
 )  # fmt: skip
 def test_a_fix_is_carried_over_to(cli, tmp_path, calls, command, error, expected):
@@ -284,6 +353,31 @@ def test_a_fix_is_carried_over_to(cli, tmp_path, calls, command, error, expected
             "E   ConnectionResetError: reset by peer",
             id="an error that passed once by itself",
         ),
+        pytest.param(
+            [
+                ("nim c a.nim", "a.nim(4, 7) Error: undeclared identifier: 'rate'", True),
+                ("nim c --path:lib a.nim",),
+            ],
+            "nim c b.nim",
+            "b.nim(9, 1) Error: undeclared identifier: 'seats'",
+            id="another name in code",
+        ),
+        pytest.param(
+            [
+                ("ansible-playbook a.yml", f"{NO_MODULE} 'db.one'.", True),
+                ("ansible-galaxy install db",),
+                ("ansible-playbook a.yml",),
+            ],
+            "ansible-playbook b.yml",
+            f"{NO_MODULE} 'mail.two'.",
+            id="a part that this installation does not bring",
+        ),
+        pytest.param(
+            [("cat a", "cat: a: No such file or directory", True), ("touch a",), ("./run a", "x")],
+            "./run b",
+            "open b: No such file or directory",
+            id="an ending that any command may have",
+        ),
     ],
 )
 def test_a_fix_is_not_carried_over_to(cli, tmp_path, calls, command, error):
@@ -315,3 +409,11 @@ def test_a_failure_of_an_unknown_program_is_kept_only_with_its_fix(cli, tmp_path
 
 def test_the_job_of_a_compiler_has_no_argument():
     assert name_job("javac A.java -d out") == name_job("javac B.java")
+
+
+def test_other_tests_that_pass_are_no_fix_of_the_failed_ones():
+    events = (
+        ran("go test ./sync -run TestPrune", True, "sync_test.go:9: cannot auto-sign commit"),
+        ran("go test ./sync -run TestFetch"),
+    )
+    assert fixes(*events) == []

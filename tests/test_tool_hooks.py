@@ -226,6 +226,13 @@ def test_a_rule_about_a_command_is_shown_when_it_runs(cli):
         pytest.param("Never force-push to main", "git push -f", id="an option"),
         pytest.param("pip is not allowed here, use uv", "pip3 install rich", id="another spelling"),
         pytest.param("Never run terraform apply alone", "terraform apply", id="a verb"),
+        pytest.param(
+            "deployments only via CI, nobody deploys by hand", "fly deploy", id="any deployment"
+        ),
+        pytest.param(
+            "Don't run the whole suite, only what you changed", "pytest -q", id="all tests"
+        ),
+        pytest.param("Always branch off develop", "git switch -c fix/cart", id="a new branch"),
     ],
 )
 def test_a_rule_is_shown_at_the_command_that_it_means(cli, text, command):
@@ -252,6 +259,12 @@ def test_a_rule_is_shown_at_the_command_that_it_means(cli, text, command):
         pytest.param("Use pnpm, not npm", "pnpm install zod", id="the preferred program"),
         pytest.param("Run the formatter before committing", "git commit --help", id="only help"),
         pytest.param("The npm install step took four minutes", "npm install", id="a report"),
+        pytest.param(
+            "Don't run the whole suite, only what you changed",
+            "pytest tests/test_a.py",
+            id="some tests",
+        ),
+        pytest.param("Always branch off develop", "git switch develop", id="a branch that exists"),
     ],
 )
 def test_a_rule_is_silent_at_a_command_that_keeps_it(cli, text, command):
@@ -266,6 +279,12 @@ def test_a_rule_is_silent_at_a_command_that_keeps_it(cli, text, command):
         pytest.param("*.pb.go files are generated, never edit them", "api/cart.pb.go", id="a glob"),
         pytest.param("Never touch the lock file by hand", "package-lock.json", id="a lock file"),
         pytest.param("Never commit .env files", ".env", id="a name without a stem"),
+        pytest.param(
+            "Merged migrations must not be edited", "db/migrations/7.sql", id="a kind of files"
+        ),
+        pytest.param(
+            "node_modules must never be patched", "node_modules/a/b.js", id="a bare folder"
+        ),
     ],
 )
 def test_a_rule_about_a_place_is_shown_at_its_files(cli, text, file):
@@ -422,6 +441,19 @@ def test_the_argument_that_an_mcp_tool_takes_is_shown(cli, tmp_path):
     call = {"tool_name": "mcp__tracker__list_bugs", "tool_input": {"project": "shop-web"}}
     shown = say(cli, "tool-failure", error=error, **call)
     assert "called it with `project=SHOP`" in shown
+
+
+def test_a_shell_command_fixes_all_tools_of_a_server(cli, tmp_path):
+    error, arguments = "Error: No browser connected.", {"url": "http://localhost"}
+    backfill_calls(
+        cli,
+        tmp_path,
+        call_of("mcp__chrome__navigate", error, True, **arguments),
+        call_of("Bash", "listening", command="./start-chrome.sh"),
+        call_of("mcp__chrome__navigate", "ok", **arguments),
+    )
+    call = {"tool_name": "mcp__chrome__click", "tool_input": {"selector": "#buy"}}
+    assert "ran `./start-chrome.sh`" in say(cli, "tool-failure", error=error, **call)
 
 
 @pytest.mark.parametrize(

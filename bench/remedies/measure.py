@@ -5,6 +5,8 @@
     python bench/remedies/measure.py --wider    many tools, written before it was known what is shown; half 1 was opened last
     python bench/remedies/measure.py --further  written later, in the same way; opened after its first run
     python bench/remedies/measure.py --last     written when the rules were finished; never opened
+    python bench/remedies/measure.py --other    other ecosystems, written by somebody who had not read the rules; half of them never fixed
+    python bench/remedies/measure.py --closed   a second such set, never opened
     python bench/remedies/measure.py --alone    each case in a memory of its own
 
 All first sessions are read into the memory of one project, by the code that the worker runs. Then each later failure comes as the message
@@ -23,9 +25,11 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from case import Case, Step  # noqa: E402
+from closed import CASES as CLOSED  # noqa: E402
 from common import machine, table  # noqa: E402
 from further import CASES as FURTHER  # noqa: E402
 from last import CASES as LAST  # noqa: E402
+from other import CASES as OTHER  # noqa: E402
 from replay import read_line  # noqa: E402
 from seen import CASES  # noqa: E402
 from wider import CASES as WIDER  # noqa: E402
@@ -135,12 +139,15 @@ def main() -> None:
     parser.add_argument("--wider", action="store_true")
     parser.add_argument("--further", action="store_true")
     parser.add_argument("--last", action="store_true")
+    parser.add_argument("--other", action="store_true")
+    parser.add_argument("--closed", action="store_true")
     parser.add_argument("--half", type=int, choices=(0, 1), help="of the cases, by number")
     parser.add_argument("--alone", action="store_true")
     parser.add_argument("--quiet", action="store_true", help="totals only")
     args = parser.parse_args()
     machine()
     sets = ((args.wider, WIDER), (args.further, FURTHER), (args.last, LAST))
+    sets += ((args.other, OTHER), (args.closed, CLOSED))
     cases = list(next((found for wanted, found in sets if wanted), CASES))
     if args.fresh:
         cases = read_recorded(HERE / "recorded.jsonl")

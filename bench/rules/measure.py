@@ -2,6 +2,7 @@
 
     python bench/rules/measure.py            rules that were looked at while the code was written
     python bench/rules/measure.py --fresh    rules kept for final runs
+    python bench/rules/measure.py --other    other tools and wordings, kept for final runs
     python bench/rules/measure.py --words    a control: without the judge
 
 Each rule is in a memory of its own, stored as the user's word. Each call comes in a session of its own, as the message of a hook.
@@ -32,14 +33,16 @@ def make_call(text: str, project: Path) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fresh", action="store_true")
+    parser.add_argument("--other", action="store_true")
     parser.add_argument("--words", action="store_true")
     parser.add_argument("--quiet", action="store_true", help="totals only")
     args = parser.parse_args()
     machine()
     from fresh import RULES as FRESH
+    from other import RULES as OTHER
     from seen import RULES as SEEN
 
-    cases = FRESH if args.fresh else SEEN
+    cases = FRESH if args.fresh else OTHER if args.other else SEEN
     os.environ |= {"BETHINK_OFFLINE": "1", "BETHINK_EMBEDDING": "none", "CLAUDECODE": "1"}
     os.environ["BETHINK_HOOKS"] = "on"
     from bethink.api import Bethink

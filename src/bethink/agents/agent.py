@@ -133,7 +133,7 @@ class InstallFiles(NamedTuple):
     """The files that connect an agent.
 
     Templates may contain `$program` and `$args`, the words of the command; `$words`, all of them; `$line`, the same quoted for a shell;
-    `$name`, a name for the hook; `$places`, the variables that a server needs.
+    `$always`, a line that ends with 0 whatever happens; `$name`, a name for the hook; `$places`, the variables that a server needs.
     """
 
     servers: Strings  # files with MCP servers: the first that exists, else the last
@@ -146,6 +146,7 @@ class InstallFiles(NamedTuple):
     hooks_path: Strings = ("hooks",)  # of the object with a list for each event
     hook: Values = NOTHING
     last: Values = NOTHING  # fields that differ at the end of a session
+    before: Values = NOTHING  # fields that differ before a tool call; templates, too
     warm: Values = NOTHING  # the hook that asks the MCP server at a prompt
     matchers: Mapping[str, str] = NOTHING  # our event → the tools for which its hook runs
     grouped: bool = True  # hooks are in groups

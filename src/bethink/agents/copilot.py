@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _CONTEXT = ("session-start", "subagent-start", "prompt", "tool", "tool-failure")
 # The key of a command for the system's shell.
 _SHELL = {"powershell": "$powershell"} if WINDOWS else {"bash": "$line"}
+# Copilot denies a call if a hook before it fails, such as one whose program is gone.
+_BEFORE = {"powershell": "$powershell_always"} if WINDOWS else {"bash": "$always"}
 _FOLDER = "${COPILOT_HOME:-.copilot}"
 
 
@@ -113,6 +115,7 @@ AGENT = Agent(
         server={"type": "local", "command": "$program", "args": "$args", "tools": ["*"]},
         hooks="hooks/bethink.json",
         hook={"type": "command", **_SHELL, "timeoutSec": 10},
+        before=_BEFORE,
         grouped=False,
         start='{\n  "version": 1\n}\n',
         strict=("bethink.json",),

@@ -93,7 +93,9 @@ def fill(template: Values, words: Sequence[str], name: str = "") -> Json:
     """Return a template with the words of a command filled in."""
     values = {"$program": words[0], "$args": list(words[1:]), "$words": list(words)}
     values |= {"$line": system.quote(words), "$name": name}
+    values |= {"$always": f"{system.quote(words)} || true"}
     values |= {"$powershell": system.quote_powershell(words)}
+    values |= {"$powershell_always": f"{system.quote_powershell(words)}; exit 0"}
     return {key: values.get(str(value), value) for key, value in template.items()}
 
 
@@ -105,8 +107,10 @@ def make_hook(host: str, place: InstallPlace, event: str) -> Json:
     """
     files = find_connectable(host).files
     template = files.warm if event == "prompt" and place.warm and files.warm else files.hook
-    hook = fill(template, hook_words(host, place, event), f"bethink-{event}")
+    words = hook_words(host, place, event)
+    hook = fill(template, words, f"bethink-{event}")
     hook |= files.last if event == "session-end" else {}
+    hook |= fill(files.before, words) if event == "tool-before" else {}
     matcher = {"matcher": files.matchers[event]} if event in files.matchers else {}
     return {**matcher, "hooks": [hook]} if files.grouped else hook
 

@@ -45,7 +45,7 @@ _FAILURES = compile_late(
 )
 # Lines by which a program says itself that its run as a whole failed.
 _VERDICT = compile_late(
-    r"^test result: FAILED|^error: (?:could not compile|test failed)|^error\[E\d{4}\]|^\S{1,200}: error TS\d{1,5}:|^Found [1-9]\d{0,4} errors? in \d"
+    r"^test result: FAILED|^error: (?:could not compile|test failed)|^error\[E\d{4}\]|^\S{1,200}:\d{1,6}:\d{1,4}: (?:fatal )?error: |^\S{1,200}: error TS\d{1,5}:|^Found [1-9]\d{0,4} errors? in \d"
     r"|^=+ .{0,100}\b[1-9]\d{0,5} failed\b.{0,100} =+$|^FAILED \S{1,200}::|^FAIL\t\S{1,200}|^--- FAIL: |^\s{0,4}Tests?:?\s{1,8}[1-9]\d{0,5} failed"
     r"|^\s{1,8}[1-9]\d{0,5} failing$|^npm (?:ERR!|error) (?!code)|^\s?ELIFECYCLE|^make(?:\[\d\])?: \*\*\* |^✖ [1-9]\d{0,5} problems? \([1-9]"
     r"|^error during build:|^error: externally-managed|^ERROR: (?:Could not|No matching|Package ')|^Traceback \(most recent call last\):\n(?:[ \t].{0,400}\n){1,200}\w[\w.]{0,80}(?:Error|Exception|Exit)\b|^BUILD FAILED|^FAILURE: Build failed|^\s{0,8}(?:Test Files|Test Suites:|Errors)\s{1,8}[1-9]\d{0,5} (?:failed|error)|^⎯{1,40} Unhandled |^Found [1-9]\d{0,4} errors?\.$|^[1-9]\d{0,4} issues:$"

@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from bethink.api import Bethink
-from bethink.ingest.causes import list_blanks
+from bethink.ingest.causes import BY_NAME, list_differences
 from bethink.ingest.commands import name_job, name_program, strip_command
 from bethink.ingest.failures import (
     CODE,
@@ -16,8 +16,9 @@ from bethink.ingest.failures import (
     adds_options,
     as_count,
     edits_settings,
-    find_files,
+    name_kind,
     normalise_error,
+    read_fix,
 )
 from bethink.ingest.tools import EDIT_CONFLICT, TOOL_KINDS
 from bethink.model import TRUST, Memory
@@ -34,10 +35,14 @@ _SYNTAX = re.compile(
     r"syntax ?error(?!: cannot use)|unexpected (?:token|end|character)|parse error|not valid json",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"\b(?:[a-z]{2,40}[A-Z]\w{1,40}|[a-z]{2,40}_\w{2,40})\b")
 # Codes of rules that a linter's configuration settles; compilers have none.
 _RULE = re.compile(
     r"\b(?!TS|E\d{4}\])[A-Z]{1,4}\d{3,4}\b|\[[a-z]+(?:-[a-z]+)+\]|\s@?[\w/]{0,40}[a-z]+(?:-[a-z]+)+$"
+)
+# Fixes that install all that a project declares, whichever part was missing.
+_INSTALLS_ALL = re.compile(
+    r"ran `(?:[\w./=-]{1,60} ){0,4}(?:install|ci|sync|restore|update|tidy|bootstrap|deps|deps\.get|setup)"
+    r"(?: (?:-\S{1,40}|\S{0,60}requirements\S{0,60}|\.\S{0,40}))*`"
 )
 _LOOKED = 500  # newest failures that a list reads; a bound
 
@@ -86,8 +91,11 @@ def find_fix(memory: Bethink, failure: Failure) -> KnownFailure | None:
             return known
     if not failure.causes:
         return None
-    for one in memory.store.find_failures_by_cause(failure.causes, wanted):
-        known = as_failure(one)
+    found = map(as_failure, memory.store.find_failures_by_cause(failure.causes, wanted))
+    order = {cause: at for at, cause in enumerate(failure.causes)}
+    for known in sorted(
+        found, key=lambda one: min(order.get(cause, len(order)) for cause in one.causes)
+    ):
         if known.fix and known.confidence >= _SURE and fits_cause(known, failure):
             return known
     return None
@@ -97,18 +105,24 @@ def fits_cause(known: KnownFailure, failure: Failure) -> bool:
     """Return True if a fix of the same cause, worded differently or for another name, may help here."""
     if known.cause == FLAKY or known.fix.startswith(("ran it in ", "the shell was in ")):
         return False
-    if set(known.causes) & set(failure.causes) and not failure.causes[0].startswith("like:"):
+    shared = set(known.causes) & set(failure.causes)
+    if known.cause in TOOL_KINDS:
+        return known.fix.startswith("ran ")
+    if any(not one.startswith("like:") for one in shared):
         edited = known.fix.startswith("edited ") and not edits_settings(known.fix)
         return not edited and fits(known, failure)
     # The wording is the same for another name: the fix must not depend on the name.
-    names = list_blanks(known.error)
     correction = _read_correction(known.fix)
     kept = set(known.command.split()) if correction else set()
     fix = " ".join(word for word in (correction or known.fix).split() if word not in kept).lower()
-    if any(name.lower() in fix for name in names):
+    if any(name in fix for name in list_differences(known.error, failure.error)):
         return False
-    if failure.kind in CODE or known.cause in CODE:
+    if failure.kind in BY_NAME or known.cause in BY_NAME:
+        return bool(_INSTALLS_ALL.fullmatch(known.fix)) and fits(known, failure)
+    if known.fix.startswith("edited "):
         return edits_settings(known.fix) and bool(_RULE.search(known.error))
+    if name_kind("", failure.error) in CODE:
+        return False
     return fits(known, failure)
 
 
@@ -127,19 +141,10 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
     if known.fix.endswith(" instead"):
         return _is_same_correction(known, failure)
     if known.cause in CODE and known.fix.startswith("edited "):
-        files = find_files(known.error)
-        same = bool(files and files == find_files(failure.error)) and bool(
-            _find_names(known.fix) & _find_names(failure.error)
-        )
         settled = edits_settings(known.fix) and not _SYNTAX.search(known.error)
         general = settled or bool(_ALLOWS.search(known.fix))
-        return known.held > 1 or general or same
+        return known.held > 1 or general
     return True
-
-
-def _find_names(text: str) -> set[str]:
-    """Names of a program's own things: `listTracks`, `round_half`."""
-    return set(_NAME.findall(text))
 
 
 def _is_other_address(known: KnownFailure, failure: Failure) -> bool:
@@ -206,6 +211,7 @@ def _is_named(word: str, error: str) -> bool:
 
 
 def as_failure(one: Memory) -> KnownFailure:
+    """Return a stored failure as lists and hooks show it."""
     metadata = one.metadata
     causes = metadata.get("causes")
     return KnownFailure(
@@ -215,7 +221,7 @@ def as_failure(one: Memory) -> KnownFailure:
         str(metadata.get("cause") or "other"),
         as_count(metadata.get("times"), 1),
         str(metadata.get("last") or one.created_at.isoformat()),
-        str(metadata.get("fix") or ""),
+        read_fix(one),
         as_count(metadata.get("held")),
         one.confidence,
         one.session or "",

@@ -33,6 +33,7 @@ from bethink.text import sha256, textfile
 
 # Sources of a prompt that may come from a person; the others are timers and notices.
 PERSON_SOURCES = ("", "user", "sdk")
+_AGENT_IDS = ("agent_id", "agentId")  # what a message about a sub-agent names
 _LONGEST_TEXT = 200_000  # characters of a prompt
 _LONGEST_NAME = 4096  # characters of a path or an identifier
 _HARMLESS = 12  # characters of a session's id that is too short for a secret
@@ -99,6 +100,9 @@ def from_fields(event: str, host: str, fields: Values) -> Hook:
     if event == "prompt" and dialect.find_prompt and not prompt:
         prompt = dialect.find_prompt(fields)
     transcript = (*dialect.subagent_transcript, *dialect.transcript)
+    source = _name(fields, dialect.source)
+    if event == "prompt" and _first(fields, _AGENT_IDS):
+        source = "subagent"  # its task, which its agent wrote
     return Hook(
         event,
         host,
@@ -106,7 +110,7 @@ def from_fields(event: str, host: str, fields: Values) -> Hook:
         transcript=_name(fields, transcript if inside else dialect.transcript),
         directory=_name(fields, dialect.directory),
         prompt=prompt[:_LONGEST_TEXT],
-        source=_name(fields, dialect.source),
+        source=source,
         agent=_name(fields, dialect.subagent) if "subagent" in event else "",
         calls=_read_calls(event, dialect, fields) if event.startswith("tool") else (),
         via=via,

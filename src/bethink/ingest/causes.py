@@ -33,7 +33,7 @@ _MISSING: Sequence[tuple[str, re.Pattern[str]]] = tuple(
     for name, pattern in (
         (
             "command",
-            r"command not found: ([\w./@+-]{1,60})|(?:^|[\s:])([\w./@+-]{0,59}[a-z_][\w./@+-]{0,59}): (?:command not found|not found$)"
+            r"command not found: ([\w./@+-]{1,60})|command ['\"]([\w./@+-]{1,60})['\"] not found|(?:^|[\s:])([\w./@+-]{0,59}[a-z_][\w./@+-]{0,59}): (?:command not found|not found$)"
             r"|exec: \"([\w./@+-]{1,60})\": executable file not found|spawn ([\w./@+-]{1,60}) ENOENT|failed to spawn: ?[`'\"]([\w./@+-]{1,60})"
             r"|['\"]([\w./@+-]{1,60})['\"] is not recognized as|could not find [`'\"]?(protoc|cmake|pkg-config|python\d?|make|gcc|clang|ninja|java|node)\b"
             r"|the term '([\w./@+-]{1,60})' is not recognized",
@@ -67,7 +67,7 @@ _MISSING: Sequence[tuple[str, re.Pattern[str]]] = tuple(
         ),
     )
 )
-_VARIABLE = compile_late(r"\b([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])\b")
+_VARIABLE = compile_late(r"\b(?!ERR_)([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])\b")
 _IS_UNSET = compile_late(
     r"(?i:not (?:set|found|defined|provided|configured)|required|missing|undefined|unset|must be set|unbound|KeyError|no value)"
 )
@@ -86,20 +86,72 @@ CAUSE_KINDS = {
     "library": "missing dependency",
     "variable": "environment variable",
 }
-_QUOTED = compile_late(r"'[^']{1,200}'")
+# Kinds whose errors are worded alike whatever is missing.
+BY_NAME = ("missing dependency", "environment variable", "wrong flag")
+_TELLING = (
+    5  # words of an error besides names, from which its wording alone tells its cause; by hand
+)
+_ROOT = 4  # words of the last clause of an error that tell its cause; by hand
+# Last clauses that any command may end with.
+_ANYWHERE = compile_late(
+    r"no such file or directory|command not found|(?:file|directory) (?:exists|not found)|is a directory|not a directory|exit (?:status|code)|see .{1,60} for|try '"
+    r"|expected .{1,40} (?:but|got|to)\b|.{0,60}\b(?:assert|tests? failed)"
+)
+_QUOTED = compile_late(r"(?<![a-z])'[^']{1,200}'")
+# Names of things: words with a sign inside, and what is alone in brackets.
+_NAME = compile_late(r"[^\s'…]{0,100}\w[.@/:#=_-]\w[^\s'…]{0,100}|[(\[][^\s()\[\]]{1,80}[)\]]")
+# What a test runner or a logger puts before an error.
+_LABEL = compile_late(r"^(?:e\s{1,6}|#\) |\[[^\]]{1,60}\]:? )+")
 
 
 def name_causes(job: str, kind: str, error: str, normal: str) -> tuple[str, ...]:
     """Return names of the cause of an error, the most exact first; none if only its wording is known."""
     named = _name_cause(job, kind, error)
-    if named or kind in ("missing dependency", "environment variable", "wrong flag"):
+    if named:
         return named
-    blank = re.sub(r"^[\w.]{1,80}(?:error|exception): ", "", _QUOTED.sub("'…'", normal))
+    blank = re.sub(
+        r"^[\w.]{1,80}(?:error|exception): ", "", _QUOTED.sub("'…'", strip_label(normal))
+    )
+    unnamed = _NAME.sub("…", blank)
+    names = [] if kind in BY_NAME else [_hash_wording(blank)]
+    names += [_hash_wording(unnamed), _hash_root(unnamed)]
+    return tuple(dict.fromkeys(one for one in names if one))
+
+
+def strip_label(normal: str) -> str:
+    """Drop what a test runner or a logger puts before an error."""
+    return _LABEL.sub("", normal)
+
+
+def name_text(job: str, normal: str) -> str:
+    """Return a name of what an error says, without the label of a runner or a logger."""
+    return _hash("said", f"{job.partition(' ')[0]}\0{strip_label(normal)}")
+
+
+def name_tool_cause(tool: str, normal: str) -> tuple[str, ...]:
+    """Return the name of an error that every tool of one server may give."""
+    server = re.match(r"mcp_{1,2}[^_]\w{0,60}?_{1,2}(?=[a-z])", tool)
+    return (_hash("server", f"{server[0]}\0{normal}"),) if server else ()
+
+
+def _hash_wording(blank: str) -> str:
     blank = re.sub(r"\b(\w{4,60})s\b", r"\1", blank)
     words = re.findall(r"[^\W\d_]{3,}", re.sub(r"<\w+>", "", blank))
-    if len(words) < 5:
-        return ()
-    return (f"like:{blake2b(blank.encode('utf-8', 'replace'), digest_size=8).hexdigest()}",)
+    return _hash("like", blank) if len(words) >= _TELLING else ""
+
+
+def _hash_root(blank: str) -> str:
+    """Return the name of the last clause of an error that says something: what lies behind `a: b: c`."""
+    clauses = blank.split(": ")
+    for at in range(len(clauses) - 1, 0, -1):
+        text = ": ".join(clauses[at:])
+        if len(re.findall(r"[^\W\d_]{2,}", text)) >= _ROOT and not _ANYWHERE.match(clauses[at]):
+            return _hash("like", text)
+    return ""
+
+
+def _hash(kind: str, text: str) -> str:
+    return f"{kind}:{blake2b(text.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
 
 
 def _name_cause(job: str, kind: str, error: str) -> tuple[str, ...]:
@@ -109,9 +161,8 @@ def _name_cause(job: str, kind: str, error: str) -> tuple[str, ...]:
         return (*port, f"port of {job}")
     if _DOCKER.search(error):
         return ("service:docker",)
-    if _REFUSED.search(error):
-        found = _LOCAL_PORT.search(error)
-        return (f"service:{_first(found)}",) if found else ()
+    if _REFUSED.search(error) and (found := _LOCAL_PORT.search(error)):
+        return (f"service:{_first(found)}",)
     for name, pattern in _MISSING:
         if found := pattern.search(error):
             return (f"{name}:{_first(found)}",)
@@ -127,6 +178,10 @@ def _first(found: re.Match[str]) -> str:
     return next(one for one in found.groups() if one)
 
 
-def list_blanks(error: str) -> list[str]:
-    """Return what an error quotes, of which a fix of the same wording must not speak."""
-    return [one for one in re.findall(r"[`'\"‘“]([^`'\"’”]{2,200})[`'\"’”]", error) if one.strip()]
+def list_differences(before: str, after: str) -> list[str]:
+    """Return the names in an error that another of the same wording does not have."""
+    names, others = (
+        set(re.findall(r"[\w./@:+-]{3,200}", one.lower().replace("'", " ")))
+        for one in (before, after)
+    )
+    return sorted(one.strip(".:") for one in names - others if not re.fullmatch(r"[\d.:-]+", one))

@@ -15,7 +15,7 @@ from functools import partial
 from typing import NamedTuple
 
 from bethink.agents.work import shows_failure
-from bethink.ingest.causes import CAUSE_KINDS, name_causes
+from bethink.ingest.causes import CAUSE_KINDS, name_causes, name_text, name_tool_cause
 from bethink.ingest.commands import (
     PROGRAMS,
     clean_command,
@@ -32,15 +32,21 @@ from bethink.ingest.commands import (
 from bethink.ingest.tools import (
     EDIT_CONFLICT,
     NEAR,
+    TOOL_CALL,
     TOOL_KINDS,
     describe_call,
     find_tool_fix,
     read_tool_error,
 )
-from bethink.model import COMMAND_LENGTH, ToolEvent
+from bethink.model import COMMAND_LENGTH, Memory, ToolEvent
 from bethink.text import blake2b, compile_late
 
 _REMOTE = ("ssh", "scp", "rsync", "wsl")  # what fails there is another machine's
+# … unless it was not reached.
+_UNREACHED = compile_late(
+    r"\(publickey|host key verification|could not resolve hostname|connect to host|connection (?:refused|timed out|closed by)",
+    re.IGNORECASE,
+)
 # Questions whose exit status is an answer, not a failure.
 _QUERIES = compile_late(
     r"(?:git (?:diff|grep|log|show|status|rev-parse|rev-list|merge-base|show-ref|ls-remote|ls-files|ls-tree|check-ignore|check-ref-format"
@@ -63,10 +69,10 @@ _LOOKS = compile_late(
     r"|config --get|cat-file|describe|reflog|blame|worktree list|fetch)"
     r"|gh (?:pr (?:view|list|diff|checks|status)|(?:issue|release|workflow|repo|project) (?:view|list)|(?:label|secret|variable) list|run (?:view|list)|api|auth status|search)"
     r"|(?:npm|pnpm|yarn) (?:ls|list|view|why|outdated|audit|whoami|root|prefix|config (?:get|list)|-v|--version)|(?:docker|kubectl) (?:ps|logs|inspect|images|info|get|describe|config)"
-    r"|docker (?:compose|network|volume|container|image) (?:ps|logs|config|ls|inspect)|helm (?:history|list|status|get)|terraform (?:show|output|state list)|aws (?:sts|s3 ls|\S+ (?:describe|list|get)-\S+)"
+    r"|docker system (?:df|info)|docker (?:compose|network|volume|container|image) (?:ps|logs|config|ls|inspect)|helm (?:history|list|status|get)|terraform (?:show|output|state list)|aws (?:sts|s3 ls|\S+ (?:describe|list|get)-\S+)"
     r"|pip3? (?:list|show|freeze|check)|uv (?:pip (?:list|show|tree)|tree)|poetry (?:show|env info)|cargo (?:tree|metadata|search)|go (?:list|env|doc)|brew (?:list|info|search)|rustup show|nvm (?:ls|list|current)"
     r"|xcrun simctl list|adb devices|supabase status|systemctl status|redis-cli ping"
-    r"|\S+ (?:--version|-v|-V|--help|version))(?:\s|$)"
+    r"|(?:npx |pnpm |yarn |uvx? (?:run )?)?\S+ (?:--version|-v|-V|--help|--list|--tasks|version|help))(?:\s|$)"
 )
 # Steps that only set the stage for the next one.
 _STAGE = compile_late(
@@ -102,23 +108,24 @@ _SUMMARY = compile_late(
     r"|Jest encountered an unexpected token|.{0,4}Test suite failed to run|.{0,20}Failed to launch the browser|.{0,4}Unhandled (?:Errors?|Rejections?)|An error occurred while installing"
     r"|.{0,10}(?:Gem::Ext::BuildError|extconf\.rb failed)|Your (?:lock file does not contain|requirements could not be resolved)|.{0,20}errors occurred!|ninja: build stopped|FAILED: \S{1,200}$"
     r"|FAIL\s+\S{1,200}$|× .{0,200} did not run successfully|╰─>|husky - |.{0,12}hook .{0,20}(?:failed|declined)|error: failed to push some refs|.{0,10}(?:Error )?code: [A-Z]?\d|Something went wrong|throw err|.{0,6}(?:Failed|Error)$"
+    r"|(?:error|fatal):? \[?[\w-]{1,30}\]?$|(?:error: )?[\w ,()'-]{1,80}:$"
     r"|Prisma schema (?:loaded|validation)|(?:Error: )?Prisma schema validation|FATAL: command failed|.{0,40}returned a non-zero|Error: Command failed|.{0,60}(?:has been updated|no tests ran)",
     re.IGNORECASE,
 )
 _STRONG = compile_late(
-    r"\.(?:go|rs|c|cc|cpp|h|java|kt|swift|zig):\d+:\d+: |(?:^|[\s:(\]])(?:fatal:|error:|error\[|error\s+TS\d|error \w+:|ERROR\b|FATAL\b|panic:|panicked at|npm (?:ERR!|error) |Traceback|\w{0,60}(?:Error|Exception)(?::| \[)"
+    r"\.(?:go|rs|c|cc|cpp|h|java|kt|swift|zig):\d+:\d+: |(?:^|[\s:(\]])(?:fatal:|error:|error\[|error\s+TS\d|error \w+:|ERROR\b|FATAL\b|panic:|panicked at|npm (?:ERR!|error) |Traceback|(?:\w{1,60}[.\\]){0,12}\w{0,60}(?:Error|Exception)(?::| \[)"
     r"|AssertionError|FAIL\b|FAILED\b|✖|✗|✘|× |E\s{3,}\w)|command not found|: not found$|No such file or directory|Permission denied"
     r"|unknown (?:flag|option|command|shorthand|json field)|Unknown JSON field|(?:un)?recognized (?:argument|option)|is not recognized|address already in use|refused"
     r"|\[(?:remote )?rejected\]|^CONFLICT|did not match any|^Diff in |[Ww]ould reformat|Code style issues|No rule to make target|files were modified by this hook|is (?:not|already) |[Cc]annot |[Cc]an't |[Cc]ould not |[Cc]ouldn't |[Uu]nable to |not found\b|is required"
 )
 _GO_CAUSE = compile_late(r"\w{1,100}_test\.go:\d+: \S")
 _WEAK = compile_late(
-    r"\b(?:error|failed|failure|fails|invalid|missing|denied|unexpected|undefined|unknown|ignored|unsupported|expected|no such|must|not|please run|to get started)\b",
+    r"\b(?:error|failed|failure|fails|invalid|missing|denied|unexpected|undefined|unknown|ignored|unsupported|expected|no such|must|not|never|please run|to get started)\b",
     re.IGNORECASE,
 )
 _PASSED = compile_late(
     r"\b[1-9]\d{0,6} (?:passed|passing)\b|\btest result: ok\b|^ok\s+\S+|\bAll checks passed|\bno issues found|\bSuccess: no issues"
-    r"|\bBuild succeeded|\bBUILD SUCCESSFUL|\bbuilt in \d|\bCompiled successfully|\b0 errors\b|\bFinished `|\b0 failures\b",
+    r"|\bBuild succeeded|\bBuilt target |\bBUILD SUCCESSFUL|\bbuilt in \d|\bCompiled successfully|\b0 errors\b|\bFinished `|\b0 failures\b",
     re.IGNORECASE | re.MULTILINE,
 )
 _SHOWS_FAILURE = compile_late(
@@ -133,14 +140,15 @@ KINDS: Mapping[str, re.Pattern[str]] = {
         "port in use": r"EADDRINUSE|address already in use|port \S{1,12} is (?:already )?(?:in use|allocated)|port is already allocated",
         "service not running": r"ECONNREFUSED|connection refused|cannot connect to the docker daemon|could not connect to server|is the server running"
         r"|is the docker daemon running|failed to connect to|no such container|service .{0,40}is not running|can't reach database",
-        "wrong flag": r"unknown (?:flag|option|argument|command|shorthand|subcommand|json field)|unrecogni[sz]ed (?:arguments?|options?|subcommand)"
+        "wrong flag": r"unknown (?:flag|option|argument|command|shorthand|subcommand|recipe|task|target|goal|json field)|unrecogni[sz]ed (?:arguments?|options?|subcommand)"
         r"|unexpected argument|(?:invalid|illegal|bad|no such|unsupported) (?:option|flag|argument\b)|flag provided but not defined|unknown script"
-        r"|missing script|no rule to make target|found argument .{1,60} which wasn't expected|accepts \d+ arg|requires? at least \d+ arg|no task .{1,60} found",
+        r"|missing script|no rule to make target|found argument .{1,60} which wasn't expected|accepts \d+ arg|requires? at least \d+ arg"
+        r"|(?:no|not contain|how to build|find) (?:such )?(?:task|recipe|target|goal)\b|(?:task|recipe|target|goal) (?:.{1,60} )?(?:not found|does not exist|could not be found|never defined|not defined)",
         "missing dependency": r"cannot find (?:module|package)|command .{1,40} not found|can't resolve|module ?not ?found|no module named|command not found|: not found$|not installed"
         r"|could(?: not|n't) resolve (?!to a |host)|cannot find package|could not find gem|bundler: .{0,60}not found|executable file not found|is not recognized as"
         r"|no required module provides|missing go\.sum entry|node_modules .{0,20}missing|unresolved import|can't find crate|couldn't exec process"
         r"|executable doesn't exist|not in your package\.json|could not find a version that satisfies|ERR_MODULE_NOT_FOUND|failed to resolve import",
-        "version": r"requires? (?:go|node|python|rust|ruby|java|a different)\b|unsupported engine|EBADENGINE|version mismatch|incompatible (?:version|with)"
+        "version": r"requires? (?:go|node|python|rust|ruby|java|a different)\b|\bversion .{1,30} is required|unsupported engine|EBADENGINE|version mismatch|incompatible (?:version|with)"
         r"|exec format error|bad CPU type|requires .{1,30}>=|is not supported (?:by|with) |rust-version|requires rustc|not supported by the following package|invalid target release|class file version|lockfile .{0,40}(?:not up to date|out of date|outdated)|frozen.lockfile|needs to be updated but|ERESOLVE|override for .{1,60} conflicts|peer dep",
         "permission": r"permission denied|EACCES|EPERM|operation not permitted|access denied|not authorized|unauthorized|authentication failed"
         r"|HTTP 40[13]\b|403 forbidden|could not read Username|must be root|resource not accessible|publickey|gh auth login|GH_TOKEN",
@@ -184,6 +192,10 @@ _WORKS = compile_late(r"lint|test|fmt|format|check|build|type")
 _NARROWS = compile_late(
     r"(?:^| )(?:-[a-zA-Z]\b|--?(?:grep|filter|test|ignore|deselect|exclude|skip|only|last|lf|ff|bail|watch|related|changed|quiet|silent|version|help|list|dry|pass|no-|max-warn|exit|allow|shard))"
 )
+# Options that name tests, with their value.
+_SELECTS = compile_late(
+    r"(?<= )-{1,2}(?:run|k|m|t|g|grep|filter|test|only|testNamePattern)[= ](?:'[^']*'|\"[^\"]*\"|\S+)"
+)
 _RUNNERS = frozenset("npx pnpx bunx uvx pnpm npm yarn bun uv poetry pdm run exec dlx x".split())
 # Commands that may fix a kind of failure; if one of them ran, it is the fix.
 _REMEDIES = {
@@ -208,7 +220,8 @@ _REMEDIES = {
 }
 # A runner that lacks a target or a script, and words that name the same work there.
 _NO_TARGET = compile_late(
-    r"no rule to make target|missing script|unknown (?:script|command|task|target)|no task|no such (?:command|task)|command .{1,60} not found",
+    r"no rule to make target|missing script|unknown (?:script|command|task|target|recipe|goal)|no task|no such command|command .{1,60} not found"
+    r"|(?:no|not contain|how to build|find) (?:such )?(?:task|recipe|target|goal)\b|(?:task|recipe|target|goal) (?:.{1,60} )?(?:not found|does not exist|could not be found|never defined|not defined)",
     re.IGNORECASE,
 )
 _SYNONYMS = tuple(
@@ -231,7 +244,7 @@ _SETTINGS = compile_late(
 _REMEMBERED = 12  # changes since a failure; a bound
 _PENDING = 12  # failures of a session that wait for their fix; a bound
 # Commands behind a failure among which another form of it counts as its correction. By hand.
-_NEAR = 4
+_NEAR = 8
 _FILES = 2  # edited files that can be named as the fix; by hand
 _TEXT = 160  # characters of a command, an error or a changed line
 _ERROR_LENGTH = 600  # characters of an error that its signature is made of
@@ -432,15 +445,13 @@ def is_relevant(command: str, kind: str, error: str) -> bool:
         return False
     programs = [name_program(step) for step in command.split(JOINT)]
     if programs[0] in _REMOTE:
-        return False
+        return bool(_UNREACHED.search(error))
     if programs[0] == "cd":
         return kind == "wrong directory"
     if any(program in PROGRAMS for program in programs):
         return True
-    looks = _LOOKS.match(first)
-    if kind == "missing dependency" and programs[0] in error:
-        return True
-    return not looks and kind not in (*CODE, "other")
+    named = kind == "missing dependency" and programs[0] in error
+    return named or not _LOOKS.match(first)
 
 
 def is_central(command: str) -> bool:
@@ -465,7 +476,8 @@ def _find_error_line(output: str) -> str:
     ]
     lines = [line for line in lines if any(map(str.isalpha, line)) and not _EXIT_LINE.match(line)]
     telling = [line for line in lines if not _NOISE.match(line)]
-    causes = [at for at, line in enumerate(telling) if not _SUMMARY.match(line)]
+    caused = next((at for at, line in enumerate(telling) if line == "Caused by:"), -1)
+    causes = [at for at, line in enumerate(telling) if at > caused and not _SUMMARY.match(line)]
     summaries = sorted(set(range(len(telling))) - set(causes), key=lambda at: -len(telling[at]))
     for places, pattern in (
         (causes, _STRONG),
@@ -503,9 +515,6 @@ def _cut(line: str) -> str:
     return line if len(line) <= _TEXT else f"{line[: _TEXT - 1].rstrip()}…"
 
 
-_SOURCE_FILE = compile_late(
-    r"(?:[\w./@+-]{1,200}\.[a-z]{1,6}|\b[Mm]akefile|\bDockerfile)(?=[:(]\d)"
-)
 # Errors that mean one file: with another file it is another error.
 _ABOUT_FILE = compile_late(
     r"no such file|permission denied$|cannot access|can't open file|does not exist|is a directory|not a directory|\bcd: |ENOENT",
@@ -594,11 +603,6 @@ def sign_error(command: str, error: str) -> str:
     return blake2b(basis.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def find_files(error: str) -> frozenset[str]:
-    """Names of the source files that an error points at."""
-    return frozenset(map(posixpath.basename, _SOURCE_FILE.findall(error)))
-
-
 def name_kind(command: str, error: str) -> str:
     """The kind of a failure by the cause that it names, by its wording, or else by what its command does."""
     cause = next(iter(name_causes("", "", error, "")), "").partition(":")[0].partition(" ")[0]
@@ -626,7 +630,8 @@ def read_failure(run: Run, event: ToolEvent) -> Failure | None:
     if not line or not is_relevant(run.command, kind, line):
         return None
     own = sign_error(run.command, line)
-    causes = name_causes(name_job(run.command), kind, line, normalise_error(line))
+    job, normal = name_job(run.command), normalise_error(line)
+    causes = (*name_causes(job, kind, line, normal), name_text(job, normal))
     return Failure(
         run.command, run.place, _shorten(line), own, kind, event.line, event.at, causes=causes
     )
@@ -688,6 +693,8 @@ def _follow_tool(pending: list[Pending], event: ToolEvent) -> tuple[list[Failure
         failure, fix = one.failure, None
         if failure.kind in TOOL_KINDS and one.commands < NEAR:
             fix = find_tool_fix(failure.kind, failure.command, failure.error, event)
+        if fix == "" and failure.kind == TOOL_CALL and [file for file, _ in one.changes] == [""]:
+            fix = describe_fix(failure, one.changes)
         if fix is None:
             kept.append(one)
         elif fix and (failure.kind != EDIT_CONFLICT or failure.times > 1):
@@ -702,7 +709,10 @@ def read_tool_failure(event: ToolEvent) -> Failure | None:
         return None
     kind, error, own = found
     call = describe_call(event)
-    return Failure(call, event.directory, _shorten(error), own, kind, event.line, event.at)
+    causes = name_tool_cause(event.tool, normalise_error(error)) if kind == TOOL_CALL else ()
+    return Failure(
+        call, event.directory, _shorten(error), own, kind, event.line, event.at, causes=causes
+    )
 
 
 def _note_change(pending: Sequence[Pending], change: list[str]) -> None:
@@ -951,8 +961,7 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
     if 0 < len(edits) <= _FILES:
         return "edited " + " and ".join(_describe_edit(*one) for one in edits.items())
     others = [command for command in commands if not command.startswith("cd ")]
-    one_job = len({name_job(command) for command in others}) == 1 and len(others) <= _FILES
-    if one_job and not any(file for file, _ in changes):
+    if 0 < len(others) <= _FILES and not any(file for file, _ in changes):
         return "ran " + " and ".join(f"`{show_command(command)}`" for command in others)
     return ""
 
@@ -978,9 +987,23 @@ def _describe_correction(one: Pending, run: Run) -> str | None:
     moves = (not file and change.startswith("cd ") for file, change in one.changes)
     if not all(moves) or not _is_variant(failure, run.command):
         return None
+    if failure.kind in CODE and _selects_other(failure.command, run.command):
+        return None
     if "\n" in run.command or len(run.command) > _TEXT:
         return None  # a separate script, which helps nobody else
     return _say_instead(failure, run)
+
+
+def _selects_other(old: str, new: str) -> bool:
+    """Return True if a check passes because it selects other tests than before."""
+    before, after = (set(_SELECTS.findall(drop_places(one))) for one in (old, new))
+    return old not in new and bool(after - before)
+
+
+def _wraps(failure: Failure, command: str) -> bool:
+    """Return True if a command runs the last step of the failed one inside of another environment."""
+    step = failure.command.split(JOINT)[-1]
+    return " " in step and step in command and step != command
 
 
 def _is_variant(failure: Failure, new: str) -> bool:
@@ -1005,12 +1028,26 @@ def _is_variant(failure: Failure, new: str) -> bool:
     shared = len(before & after) / max(1, len(before | after))
     arguments = old.split()[1:]
     moved = bool(arguments) and new.split()[-len(arguments) :] == arguments
+    moved = moved or _wraps(failure, new)
     moved = moved or [*map(posixpath.basename, old.split())] == [
         *map(posixpath.basename, new.split())
     ]
     renamed = {one for one in targets - after if any(new.startswith(f"{one}-") for new in after)}
     kept = not targets or len(targets & after | renamed) > len(targets) / 2
     return moved or (kept and shared >= (0.4 if same else 0.6))
+
+
+def read_fix(one: Memory) -> str:
+    """Return the fix of a stored failure. A statement that a person has corrected counts."""
+    fix = str(one.metadata.get("fix") or "")
+    return fix if fix and fix in one.content else one.content.partition(" Fixed: ")[2].rstrip(".")
+
+
+def describes_same(fix: str, other: str) -> bool:
+    """Return True if two fixes are the same, apart from the files that a corrected command works on."""
+    if fix.endswith(" instead") and other.endswith(" instead"):
+        fix, other = (re.sub(r"\s[^\s`-][^\s`]*[/.][^\s`]*", "", one) for one in (fix, other))
+    return fix == other
 
 
 def edits_settings(fix: str) -> bool:

@@ -18,8 +18,10 @@ from bethink.ingest.failures import (
     Failure,
     Pending,
     as_count,
+    describes_same,
     follow_events,
     is_central,
+    read_fix,
     show_command,
 )
 from bethink.ingest.pipeline import clean_passage, make_memory
@@ -218,11 +220,13 @@ def _add_to(old: Memory, failure: Failure, session: str) -> Memory:
         # A failure that was closed without a known fix is open again when it comes back.
         return old._replace(metadata=metadata, answered=bool(was.get("fix")) and old.answered)
     flaky = failure.kind == FLAKY and was.get("cause") != FLAKY and was.get("fix")
-    if failure.fix != was.get("fix") and (flaky or as_count(was.get("held")) > 1):
-        # A fix that held several times is not replaced by one that helped once, and no fix by luck.
+    known = read_fix(old)
+    corrected = bool(known) and known != was.get("fix")  # by a person
+    repeated = describes_same(failure.fix, known)
+    if not repeated and (corrected or flaky or as_count(was.get("held")) > 1):
+        # A fix that held several times is not replaced by one that helped once, none by luck, and no correction.
         _, other = _redact_fix(failure, {"fix": again["fix"]})
         return old._replace(metadata={**metadata, "also_fixed_by": other["fix"]}, answered=True)
-    repeated = failure.fix == was.get("fix")
     helped = as_count(was.get("held")) + 1 if repeated else 1
     confidence = min(SUREST, SOLVED + STEP_PER_REPEAT * (helped - 1))
     text, metadata = _redact_fix(
@@ -239,9 +243,9 @@ def _lower(
     old: Memory, failure: Failure, metadata: dict[str, Any]
 ) -> tuple[Memory, dict[str, Any]]:
     """A known failure with less confidence in its fix where that was tried and the same error came again."""
-    fix = str(old.metadata.get("fix") or "")
+    fix = read_fix(old)
     tried = any(f"`{command}`" in fix for command in failure.tried)
-    if not fix or not tried or failure.fix == fix:
+    if not fix or not tried or describes_same(failure.fix, fix):
         return old, metadata
     failed = as_count(old.metadata.get("did_not_help")) + 1
     confidence = max(0.1, old.confidence - FAILED_AGAIN)

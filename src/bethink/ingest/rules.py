@@ -6,6 +6,7 @@ says what they do (`npm install`). The judge decides if the statement applies; n
 
 import posixpath
 import re
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from bethink.language.rules import (
     IN_FOLDER,
     IS_FORBIDDEN,
     ON_BRANCH,
+    ON_KIND_OF_FILE,
     ON_TYPE,
     RULED_ACTIONS,
     SOURCE_OF,
@@ -66,6 +68,31 @@ _TYPES = {
     "markdown": ("*.md",),
     **{name: (f"*.{name}",) for name in "json toml xml csv sql html css".split()},
 }
+# Files of a kind: their folders, and what else they are called.
+_KINDS_OF_FILES: Mapping[str, tuple[list[str], list[str]]] = {
+    "test": (
+        ["tests/", "test/", "spec/", "__tests__/"],
+        [
+            "test_*.py",
+            "*_test.py",
+            "*_test.go",
+            "*.test.ts",
+            "*.test.tsx",
+            "*.test.js",
+            "*.spec.ts",
+        ],
+    ),
+    "migration": (["migrations/", "migrate/"], []),
+    "snapshot": (["__snapshots__/", "snapshots/"], ["*.snap"]),
+    "fixture": (["fixtures/"], []),
+    "workflow": ([".github/workflows/"], []),
+}
+# Words of a test command that leave nothing out, and options that do.
+_EVERYTHING = frozenset(("run", "test", "tests", "tests/", "./...", "."))
+_SELECTS = compile_late(
+    r"-[kmpt]$|--?(?:run|filter|grep|only|lf|ff|last|related|changed|package|shard|bin|lib)"
+)
+_BARE_FOLDER = compile_late(r"(?<![\w/.-])(?:node_modules|__[a-z]{3,20}__)(?![\w/.])")
 _FOLDER = compile_late(r"(?<![\w/.:@*-])((?:[\w.@-]{1,60}/){1,8})(?![\w*.])")
 _NAMED_FOLDER = compile_late(r"(?<![\w/.:@*-])((?:[\w-]{1,60}/){1,8}[\w-]{1,60})(?![\w/.*])")
 _GLOB = compile_late(r"(?<![\w/])(?:[\w.-]{1,60}/){0,8}\*{1,2}(?:/\*)?\.[\w.]{1,40}(?<!\.)")
@@ -86,6 +113,7 @@ class Subjects(NamedTuple):
     needs: tuple[tuple[str, ...], ...] = ()  # words or globs; a command has to hold one of each
     call: str = ""  # the work of the commands in words, where the statement names it so
     line: str = ""  # of a call
+    whole: bool = False  # the commands must not name a part to work on
 
     @property
     def named(self) -> bool:
@@ -97,8 +125,13 @@ def find_subjects(text: str) -> Subjects:
     places = find_places(text)
     if places is None:
         return Subjects()
-    commands, needs, call = _find_commands(text, places.named) if directs(text) else ([], [], "")
-    return places._replace(commands=tuple(dict.fromkeys(commands)), needs=tuple(needs), call=call)
+    if not directs(text):
+        return places
+    rule = _find_commands(text, places.named)
+    folders, globs = places.folders, places.globs
+    if not (places.named or rule.commands) and (kind := ON_KIND_OF_FILE.find(text)):
+        folders, globs = map(tuple, _KINDS_OF_FILES[kind[1].lower().removesuffix("s")])
+    return rule._replace(files=places.files, folders=folders, globs=globs)
 
 
 def find_places(text: str) -> Subjects | None:
@@ -124,19 +157,20 @@ def _find_folders(text: str) -> list[str]:
         for match in _NAMED_FOLDER.finditer(text)
         if IN_FOLDER.holds(text[: match.start()])
     ]
+    found += [f"{name}/" for name in _BARE_FOLDER.findall(text)]
     return list(
         dict.fromkeys(name.removeprefix("./") for name in found if name not in ("./", "../"))
     )
 
 
-def _find_commands(text: str, has_place: bool) -> tuple[list[str], list[tuple[str, ...]], str]:
+def _find_commands(text: str, has_place: bool) -> Subjects:
     """The commands that a statement is about, the words that they need, and the work in words.
 
     Commands that it forbids come first, then the work that it names, then any command.
     """
     commands: list[str] = []
     needs: list[tuple[str, ...]] = []
-    call = ""
+    call, whole = "", False
     spans = [match[1] for match in FORBIDDEN.finditer(text)]
     spans += [match[1] for match in IS_FORBIDDEN.finditer(text)]
     for span in spans:
@@ -150,17 +184,18 @@ def _find_commands(text: str, has_place: bool) -> tuple[list[str], list[tuple[st
         if not action.pattern.holds(text) or (has_place and "before" not in text.lower()):
             continue
         commands += action.commands
-        call = call or action.call
+        call, whole = call or action.call, action.whole
         needs += [action.needs] if action.needs else []
         branch = next((on for span in [*spans, text] if (on := ON_BRANCH.find(span))), None)
         forbids = any(ON_BRANCH.holds(span) for span in spans)
         if branch and forbids and not needs:
             needs.append((branch[1],))
-        if action.needs:
+        if action.needs or whole:
             break
     if not commands and not has_place:
         commands, needs = _name_commands(text)
-    return commands, needs, call
+    names = tuple(dict.fromkeys(commands))
+    return Subjects(commands=names, needs=tuple(needs), call=call, whole=whole)
 
 
 def _name_commands(text: str) -> tuple[list[str], list[tuple[str, ...]]]:
@@ -262,6 +297,8 @@ def is_about(named: Subjects, touched: Subjects) -> bool:
             return True
     if not set(named.commands) & set(touched.commands):
         return False
+    if named.whole and _names_part(named.commands, touched.line):
+        return False
     words = [
         part.strip("'\"")
         for word in _PROSE.sub(" ", touched.line).split()
@@ -270,6 +307,18 @@ def is_about(named: Subjects, touched: Subjects) -> bool:
     return all(
         any(fnmatchcase(word, one) for word in words for one in need) for need in named.needs
     )
+
+
+def _names_part(commands: tuple[str, ...], line: str) -> bool:
+    """Return True if a line runs one of these commands on some files or tests only."""
+    members = [one for _, members in split_line(line) or () for one in members]
+    runs = [one for one in members if {name_family(one), name_job(one)} & set(commands)]
+    return not any(_is_whole(one.split()[1:]) for one in runs)
+
+
+def _is_whole(words: list[str]) -> bool:
+    parts = [one for one in words if not one.startswith("-") and one not in _EVERYTHING]
+    return not parts and not any(map(_SELECTS.match, words))
 
 
 def describe_calls(named: Subjects) -> list[tuple[str, str]]:

@@ -105,6 +105,13 @@ IN_FOLDER = Pattern(
     matches=("Migrations in ", "generated files under "),
     rejects=("and ",),
 )
+ON_KIND_OF_FILE = Pattern(
+    "files of a kind, as what a statement is about or what it says is changed",
+    r"(?:^(?:all |the |our |every |each |new |existing |merged |applied |unit |integration )*|\b(?:edit|change|modify|touch|write|rewrite|add|update)\w{0,3} (?:a |an |any |the |new |existing |old |applied |merged )*)"
+    r"(tests?|migrations?|snapshots?|fixtures?|workflows?)\b(?! (?:run|suite|pass|fail))",
+    matches=("Migrations that are merged must not be edited", "never edit applied migrations"),
+    rejects=("Run the tests", "tests fail on Windows", "Ask before migrations"),
+)
 
 
 class Action(NamedTuple):
@@ -114,6 +121,7 @@ class Action(NamedTuple):
     call: str  # the same work in the words of a prompt, for the judge
     commands: tuple[str, ...]
     needs: tuple[str, ...] = ()  # one of which the command has to hold
+    whole: bool = False  # the command must not name a part to work on
 
 
 _WHEN = r"\b(?:before|after|when(?:ever)?|every|each|never|don't|do not|ask(?: \w{1,12}){0,3}|must(?: not)?|until|unless|without)\s+(?:you |we |i |the agent |a |an |the |each |every |to |it )*"
@@ -220,12 +228,39 @@ RULED_ACTIONS = (
     Action(
         Pattern(
             "a deployment",
-            rf"{_WHEN}deploy(?:s|ing|ment)?\b|\b(?:we|only|always|may|to) (?:only )?deploy(?:s|ing)?\b",
-            matches=("We deploy on Fridays only", "Ask before you deploy"),
+            rf"{_WHEN}deploy(?:s|ing|ment)?\b|\b(?:we|only|always|may|to|nobody) (?:only )?deploy(?:s|ing)?\b"
+            r"|\bdeploy(?:s|ments?) (?:only|never|always|must|(?:go|run|happen|are done|are made)\b.{0,12}\b(?:via|through|by|from|on))\b",
+            matches=("We deploy on Fridays only", "Deploys go only through CI"),
             rejects=("The deployment is old",),
         ),
         "Deploy it",
         ("* deploy",),
+    ),
+    Action(
+        Pattern(
+            "a new branch",
+            r"\bbranches (?:\w{1,8} )?(?:start|come|are (?:cut|made|created|named|based)|off|must|should|always|never|need)\b|\bbranch off\b",
+            matches=("Feature branches start from develop", "always branch off main"),
+            rejects=("The branch is old", "switch to main, then to a new branch"),
+        ),
+        "Create a new branch",
+        ("git checkout", "git switch", "git worktree"),
+        ("-b", "-B", "-c", "-C", "--create"),
+    ),
+    Action(
+        Pattern(
+            "a run of all tests",
+            r"\b(?:never|don't|do not|avoid|stop|without)\b.{0,30}\b(?:(?:whole|full|entire|complete) (?:test )?suite|all (?:of )?(?:the )?tests|every test)\b",
+            matches=("Don't run the whole suite", "never run all the tests locally"),
+            rejects=("Run the whole suite before a release",),
+        ),
+        "Run all tests",
+        tuple(
+            "pytest|tox|rspec|npm test|make test|cargo test|go test|mix test|bun test|dotnet test|gradle test|mvn test|phpunit|jest|vitest".split(
+                "|"
+            )
+        ),
+        whole=True,
     ),
     Action(
         Pattern(

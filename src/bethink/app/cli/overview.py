@@ -39,12 +39,14 @@ def show_failures(console: Console, memory: Bethink, found: Failures) -> Result:
     lines: list[str] = []
     for one in found.failures:
         times = "once" if one.times == 1 else f"{one.times} times"
+        where = f", first in session {one.session[:8]}" if one.session else ""
         lines += [
-            f"{short[one.id]}  {f'{one.cause}, ' if one.cause != 'other' else ''}{times}, last {one.last[:10]}",
+            f"{short[one.id]}  {f'{one.cause}, ' if one.cause != 'other' else ''}{times}, last {one.last[:10]}{where}",
             f"  `{one_line(one.command, 160)}`: {one_line(one.error, 160)}",
             f"  {describe_state(one)}",
         ]
-    return Result([one._asdict() for one in found.failures], lines, stored=True)
+    hint = "`bethink edit ID` corrects a fix, `bethink done ID` closes a failure, `bethink forget ID` drops one."
+    return Result([one._asdict() for one in found.failures], lines, hints=[hint], stored=True)
 
 
 def describe_state(one: KnownFailure) -> str:

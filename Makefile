@@ -49,8 +49,11 @@ install:
 	else $(PYTHON) -m venv "$(PROGRAM)" && \
 	  "$(PROGRAM)/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade '.[all]' && \
 	  mkdir -p "$(HOME)/.local/bin" && ln -sf "$(PROGRAM)/bin/bethink" "$(HOME)/.local/bin/bethink"; fi
+	@PATH="$$PATH:$(HOME)/.local/bin"; bethink model pull --quiet >/dev/null || \
+	  echo "The embedding model was not downloaded; the first command that needs it tries again."
 	@if command -v bethink >/dev/null 2>&1; then bethink --version; \
-	else echo "Add $(HOME)/.local/bin to your PATH, and open a new terminal."; fi
+	else echo "Installed. Add it to your PATH, and to the start-up file of your shell:"; \
+	  echo "  export PATH=\"$(HOME)/.local/bin:\$$PATH\""; fi
 
 # JOBS=0 runs the tests in one process, as plain pytest does.
 JOBS ?= auto

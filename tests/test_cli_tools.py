@@ -71,8 +71,14 @@ def test_a_word_that_is_no_command_points_to_the_one_that_helps(cli, word, comma
     assert command in cli(word).err
 
 
-def test_an_export_to_a_file_names_the_option(cli):
-    assert "bethink export --output out.json" in cli("export", "out.json").err
+def test_an_export_is_written_to_the_named_file(cli, tmp_path):
+    cli.add("We deploy from main")
+    cli.ok("export", tmp_path / "out.json")
+    assert json.loads((tmp_path / "out.json").read_text())[0]["content"] == "We deploy from main"
+
+
+def test_two_files_for_one_export_are_refused(cli, tmp_path):
+    assert "Two files are named" in cli.fails("export", "a.json", "-o", "b.json", code=2)
 
 
 @pytest.mark.parametrize(

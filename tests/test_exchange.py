@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections import Counter
+from hashlib import blake2b
 from pathlib import Path
 
 import apsw
@@ -494,6 +495,83 @@ def test_an_edited_note_is_a_new_version(cli, vault):
     assert take(cli, vault)["edited"] == 0
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "name", "value"),
+    [
+        pytest.param("importance: 8.0", "importance: 9", "importance", 9.0, id="importance"),
+        pytest.param(
+            'tags: ["cache"]', "tags: cache, valkey", "tags", ["cache", "valkey"], id="tags"
+        ),
+        pytest.param('tags: ["cache"]\n', "", "tags", [], id="removed tags"),
+        pytest.param(
+            'summary: "Sessions are kept in Redis"',
+            "summary: Redis holds sessions",
+            "summary",
+            "Redis holds sessions",
+            id="summary",
+        ),
+    ],
+)
+def test_an_edited_property_of_a_note_changes_its_memory(cli, vault, old, new, name, value):
+    rewrite(vault, old, new)
+    assert take(cli, vault)["edited"] == 1
+    assert find(cli, "Sessions are kept")[name] == value
+
+
+def test_a_removed_expiry_is_removed_from_the_memory(cli, vault):
+    path = find_note(vault, "\nSessions are kept")
+    path.write_text(re.sub(r"expires_at: .*\n", "", path.read_text("utf-8")), "utf-8")
+    take(cli, vault)
+    assert find(cli, "Sessions are kept")["expires_at"] is None
+
+
+def test_a_vault_with_an_edited_property_is_not_overwritten(cli, vault):
+    rewrite(vault, "importance: 8.0", "importance: 9")
+    assert "1 of its notes were edited" in cli.fails(
+        "export", "--format", "vault", str(vault), code=2
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        pytest.param("importance: 12", "'12' is not a valid importance", id="out of bounds"),
+        pytest.param("importance: high", "'high' is not a valid importance", id="no number"),
+    ],
+)
+def test_an_invalid_property_is_refused(cli, vault, line, message):
+    rewrite(vault, "importance: 8.0", line)
+    assert message in cli.fails("import", str(vault), "--trusted", code=2)
+
+
+def test_an_edited_note_of_an_older_version_is_a_new_version(cli, vault):
+    rewrite_digest(vault, "Sessions are kept in Redis", "fact", ["cache"])
+    rewrite(vault, "Sessions are kept in Redis\n", "Sessions are kept in Valkey\n")
+    assert take(cli, vault)["edited"] == 1
+
+
+def test_an_edited_property_stays_out_if_it_changed_here_too(cli, vault):
+    cli.ok("update", find(cli, "Sessions are kept")["id"], "--importance", "2")
+    rewrite(vault, "importance: 8.0", "importance: 9")
+    take(cli, vault)
+    assert find(cli, "Sessions are kept")["importance"] == 2
+
+
+def test_a_text_edited_in_a_note_keeps_a_property_that_changed_here(cli, vault):
+    cli.ok("update", find(cli, "Sessions are kept")["id"], "--importance", "2")
+    rewrite(vault, "Sessions are kept in Redis\n", "Sessions are kept in Valkey\n")
+    take(cli, vault)
+    assert find(cli, "Sessions are kept in Valkey")["importance"] == 2
+
+
+def rewrite_digest(vault, *parts):
+    """Puts the digest into the note that versions before 0.23 wrote."""
+    text, kind, tags = parts
+    old = blake2b("\0".join([text, kind, *tags]).encode(), digest_size=8).hexdigest()
+    path = find_note(vault, "\nSessions are kept")
+    path.write_text(re.sub(r"saved: .*", f'saved: "{old}"', path.read_text("utf-8")), "utf-8")
+
+
 def test_an_edit_on_both_sides_is_left_out(cli, vault):
     def left():
         return next(iter(done["left"])).startswith("edited, and not taken")
@@ -535,7 +613,7 @@ def test_a_foreign_folder_is_not_overwritten(cli, tmp_path):
     cases = [
         (("--format", "vault", other), "not a Bethink vault"),
         (("--format", "vault"), "needs a folder"),
-        ((other,), "Only a vault is written to a folder"),
+        ((other,), "is a folder, and the format is json"),
     ]
     assert [words for words, said in cases if said not in cli.fails("export", *words, code=2)] == []
     into = ("--format", "vault", other / "mine.md")

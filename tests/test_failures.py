@@ -222,6 +222,19 @@ def test_the_install_before_the_pass_is_the_fix():
     assert fixes(*events) == [("missing dependency", "ran `npm ci`")]
 
 
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        pytest.param("npm install  'my  zod'", "npm install 'my  zod'", id="blanks"),
+        pytest.param("npm install 'zod@> 3'", "npm install 'zod@> 3'", id="an arrow"),
+        pytest.param('npm install "zod\npino"', 'npm install "zod …', id="several lines"),
+    ],
+)
+def test_a_fix_is_shown_as_it_was_quoted(command, shown):
+    events = ran("npm test", True, MISSING), ran(command), ran("npm test")
+    assert fixes(*events) == [("missing dependency", f"ran `{shown}`")]
+
+
 def test_an_install_in_the_same_line_as_the_pass_is_the_fix():
     events = ran("npm test", True, MISSING), ran("npm ci && npm test")
     assert fixes(*events) == [("missing dependency", "ran `npm ci`")]

@@ -13,6 +13,20 @@ def test_todo_lists_an_open_item(cli, kind):
     assert open_texts(cli) == ["The signing key of the shop"]
 
 
+def test_todo_with_a_text_adds_a_to_do(cli):
+    cli.ok("todo", "Write", "the", "retry", "policy")
+    assert open_texts(cli) == ["Write the retry policy"]
+
+
+def test_todo_with_a_text_takes_the_options_of_add(cli):
+    cli.ok("todo", "Write the retry policy", "--tag", "billing")
+    assert cli.json("todo")[0]["tags"] == ["billing"]
+
+
+def test_todo_names_an_option_that_it_does_not_know(cli):
+    assert "--limt" in cli.fails("todo", "--limt", "5", code=2)
+
+
 def test_todo_leaves_out_what_cannot_be_open(cli):
     cli.add("We deploy on Fridays", "--kind", "decision")
     assert open_texts(cli) == []
@@ -91,3 +105,16 @@ def test_an_agent_closes_a_persons_item_by_its_id(cli, monkeypatch):
     monkeypatch.setenv("CLAUDECODE", "1")
     cli.ok("done", id)
     assert open_texts(cli) == []
+
+
+def test_a_closed_item_is_not_closed_again(cli):
+    id = cli.add("Rotate the signing key", "--kind", "todo")
+    cli.ok("done", id)
+    assert cli.ok("done", id).startswith("closed already, ")
+
+
+def test_closing_a_closed_item_is_no_change_to_undo(cli):
+    id = cli.add("Rotate the signing key", "--kind", "todo")
+    cli.ok("done", id)
+    cli.ok("done", id)
+    assert cli.ok("undo").startswith("reopened ")

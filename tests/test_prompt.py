@@ -95,7 +95,7 @@ def test_a_text_that_is_not_taken_is_kept_in_a_file(cli, tmp_path, body, said):
         ),
         pytest.param({"EDITOR": "false"}, "exited with 1. Nothing was changed.", id="editor-false"),
         pytest.param({"EDITOR": "vi 'unclosed"}, "cannot be started", id="editor-vi-unclosed"),
-        pytest.param({"EDITOR": "vi", "CLAUDECODE": "1"}, "bethink update", id="editor-claudecode"),
+        pytest.param({"EDITOR": "vi", "CLAUDECODE": "1"}, "bethink edit", id="editor-claudecode"),
     ],
 )
 def test_a_missing_editor_is_explained(cli, tmp_path, environment, said):
@@ -258,3 +258,14 @@ def test_a_narrow_terminal_breaks_no_line(cli, columns):
         # A path cannot be broken.
         if len(line) > columns and max(map(len, line.split()), default=0) <= columns - 16
     ] == []
+
+
+def test_edit_takes_the_new_text_as_an_argument(cli):
+    id = cli.add("We deploy on Fridays")
+    assert cli.ok("edit", id, "We deploy on Mondays").startswith("updated ")
+    assert cli.json("get", id)[0]["content"] == "We deploy on Mondays"
+
+
+def test_an_edit_to_an_empty_text_is_refused(cli):
+    id = cli.add("We deploy on Fridays")
+    assert "no text" in cli.fails("edit", id, "", code=2)

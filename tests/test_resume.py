@@ -36,6 +36,11 @@ def search(shop, question, **options):
         return memory.search(question, **options)
 
 
+def note(shop, text):
+    with shop.memory(clock=lambda: NOW) as memory:
+        memory.add(text, kind="preference")
+
+
 def texts(answer):
     return [hit.memory.content for hit in answer.hits]
 
@@ -91,8 +96,33 @@ def test_a_closed_item_is_not_left(shop, talk):
 def test_yesterday_finds_the_session_of_that_day(shop, talk):
     talk("one", *TALK, days=1)
     talk("two", ("user", "Please sort the basket."), ("assistant", "I sorted the basket."))
-    (found,) = texts(search(shop, "what did we do yesterday?"))
-    assert DONE in found
+    assert DONE in texts(search(shop, "what did we do yesterday?"))[0]
+
+
+def test_yesterday_leaves_out_what_was_done_today(shop, talk):
+    talk("one", *TALK, days=1)
+    talk("two", ("user", "Please sort the basket."), ("assistant", "I sorted the basket."))
+    assert not [one for one in texts(search(shop, "what did we do yesterday?")) if "basket" in one]
+
+
+def test_notes_of_a_day_follow_its_session(shop, talk):
+    talk("one", *TALK)
+    note(shop, "Never log session ids")
+    found = texts(search(shop, "what did we do today?"))
+    assert DONE in found[0]
+    assert "Never log session ids" in found
+
+
+def test_notes_of_a_day_without_a_session_are_listed(shop, talk):
+    talk("one", *TALK, days=1)
+    note(shop, "Never log session ids")
+    assert texts(search(shop, "what did we do today?")) == ["Never log session ids"]
+
+
+def test_a_later_session_is_not_the_one_before(shop, talk):
+    talk("one", *TALK)
+    answer = search(shop, "what did we do last month?")
+    assert not [one for one in texts(answer) if DONE in one]
 
 
 def test_a_day_without_a_session_gets_the_one_before(shop, talk):
@@ -189,3 +219,17 @@ def test_a_session_that_asks_is_not_its_own_last_one(shop, talk):
         "two", ("user", "Please round the prices."), ("assistant", "I rounded the prices to cents.")
     )
     assert DONE in shop.ask("what did we do last time?", session_id="two")
+
+
+def test_today_lists_no_session_of_another_day(cli, tmp_path):
+    talk = transcript(tmp_path / "one.jsonl", "one", cli.project, *TALK, began=NOW)
+    cli.ok("backfill", talk, "--trusted")
+    cli.add("Never log session ids")
+    assert [one["content"] for one in cli.json("today")] == ["Never log session ids"]
+
+
+def test_today_prints_the_digests_of_the_time(cli, tmp_path):
+    talk = transcript(tmp_path / "one.jsonl", "one", cli.project, *TALK, began=NOW)
+    cli.ok("backfill", talk, "--trusted")
+    lines = cli.ok("today", f"{NOW:%Y-%m-%d}").splitlines()
+    assert (lines[0], f"  Done: {DONE}" in lines) == ("Sessions (1):", True)

@@ -9,6 +9,7 @@ from cli_runner import Cli
 from bethink import Bethink
 from bethink.hooks import spool, worker
 from bethink.hooks.run import run
+from bethink.model import TRUST, Passage, Source
 
 DEPLOY = "We deploy from main, never from a branch"
 GENERATED = "Never edit gen/ by hand: make generates it"
@@ -366,3 +367,41 @@ def test_a_reviewed_way_back_to_an_earlier_text_is_taken(shared):
         ada.pull()
         ada.ok("index")
     assert read_one(ada)["content"] == DEPLOY
+
+
+def keep_said(person, kind, said):
+    """A statement of a conversation, as the reader of transcripts keeps it."""
+    person.use()
+    with Bethink(directory=person.project) as memory:
+        source = Source("s1.jsonl", "transcript")
+        memory.ingest([(source, [Passage(said, kind=kind)])], trust=TRUST["user"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "shared"),
+    [
+        pytest.param("preference", "Never open pull requests against release", 1, id="rule"),
+        pytest.param("decision", "We decided to cache invoice pages in Valkey", 1, id="decision"),
+        pytest.param("preference", "I'll do the manual validation", 0, id="step"),
+        pytest.param("decision", "Yes, and rerun it with the small model", 0, id="request"),
+        pytest.param("decision", "Shouldn't this be one commit?", 0, id="question"),
+    ],
+)
+def test_of_conversations_only_lasting_statements_are_shared(team, kind, said, shared):
+    ada = team[0]
+    keep_said(ada, kind, said)
+    ada.ok("share", "--rules", "--decisions")
+    assert len(ada.files()) == shared
+
+
+def test_share_says_how_many_statements_it_left_out(team):
+    ada = team[0]
+    keep_said(ada, "preference", "I'll do the manual validation")
+    assert "1 statement from conversations may concern only" in ada.use()("share", "--rules").err
+
+
+def test_a_statement_that_was_left_out_is_shared_by_its_id(team):
+    ada = team[0]
+    keep_said(ada, "preference", "I'll do the manual validation")
+    ada.ok("share", ada.use().json("list")[0]["id"])
+    assert len(ada.files()) == 1

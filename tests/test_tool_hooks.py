@@ -592,3 +592,12 @@ def test_another_session_is_briefed_by_another_agent(cli):
     cli.ok("add", "We keep sessions in Valkey", "--kind", "decision")
     assert say(cli, "session-start", "claude", "s1", source="startup")
     assert say(cli, "session-start", "copilot", "s2", source="startup")
+
+
+def test_the_worker_that_a_tool_call_starts_gets_the_settings(cli, monkeypatch):
+    woken = []
+    monkeypatch.setattr("bethink.hooks.spool.wake", lambda database, config: woken.append(config))
+    cli.ok("config", "embedding", "hashing")
+    cli.add(RULE)
+    say(cli, **edit("deploy/prod.yml"))
+    assert [config.embedding for config in woken] == ["hashing"]

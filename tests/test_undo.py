@@ -1,6 +1,7 @@
 """`undo` takes back the last change, whatever it was, and again goes further back."""
 
 import pytest
+from transcripts import transcript
 
 from bethink import Bethink
 from bethink.errors import InvalidInput, Overtaken
@@ -241,3 +242,14 @@ def test_a_change_that_is_undone_meanwhile_is_not_undone_twice(cli):
         with pytest.raises(Overtaken):
             memory.write(change=plan.changes, unchanged=plan.unchanged)
         assert memory.get(id)[0].usefulness == 0
+
+
+def test_what_a_transcript_closed_is_not_undone(cli, with_model, tmp_path):
+    asked = ("user", "Remind me to rename the orders table."), ("assistant", "Noted.")
+    done = ("user", "Do it now."), ("assistant", "I renamed the orders table.")
+    talk = transcript(tmp_path / "s1.jsonl", "s1", cli.project, *asked)
+    cli.ok("backfill", talk)
+    transcript(talk, "s1", cli.project, *done, append=True)
+    cli.ok("backfill", talk)
+    assert [one["answered"] for one in cli.json("list", "--kind", "todo")] == [True]
+    assert "There is no change to undo" in cli.fails("undo", code=2)

@@ -52,6 +52,7 @@ TEAM = "team"  # scope that all members of a PostgreSQL tenant see, in every pro
 # Trust in a memory's text. Tool output, imports and pasted text rank below the words of a person or their agent: they never
 # enter a briefing and never count as the user's word.
 TRUST = {"user": 3, "agent": 2, "import": 1, "tool": 1, "pasted": 1, "quarantined": 0}
+BACKGROUND = "hook"  # the actor of what is read beside an agent: it is nobody's own change
 AGENT_ACTORS = ("agent", "token")  # actors that are not a person, or cannot prove that they are
 
 

@@ -64,6 +64,7 @@ class Quote(NamedTuple):
     note: str = ""  # a remark: forgotten, replaced, newer
     brief: bool = False
     beside: tuple[str, ...] = ()  # what it is connected to, a line each
+    cut: bool = False  # to one line, if it is brief
 
 
 # Text and values

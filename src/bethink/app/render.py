@@ -44,6 +44,7 @@ from bethink.recall.shape import (
     Cost,
     Costs,
     Dual,
+    Sought,
     by_topic,
     choose_excerpt,
     citation,
@@ -54,6 +55,7 @@ from bethink.recall.shape import (
     find_sought,
     tokens,
 )
+from bethink.store.words import tokenize
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -283,7 +285,8 @@ def cell(value: object) -> str:
 
 # Memories
 
-_LEAST = 24  # columns that are too few for a statement, which then gets a separate line
+_LEAST = 24  # columns that are too few for a statement
+_LONGEST_LINE = 200  # characters of a statement in a list; two lines of most terminals
 EXCERPT = 280  # characters of a memory in a list of hits; set by hand: three lines of a terminal
 
 
@@ -396,7 +399,7 @@ def arrange_answer(
         notes, budget = _reserve(hints, _longest_summary(answer, form, offset), budget)
     costs = [
         Cost(
-            form.measure(quote_line(hit.memory, names)),
+            form.measure(_index_line(hit, names)),
             form.measure(whole._replace(text="")),
             hit.memory.span or "",
         )
@@ -424,12 +427,17 @@ def arrange_answer(
         items += headings.get(span.id, []) if span else []
         items += [quoted[hit.memory.id]._replace(text=texts[hit.memory.id]) for hit in members]
     summaries = {line["id"]: line["summary"] for line in both.index}
-    lines = [quote_line(hit.memory, names, summaries[hit.memory.id]) for hit in rest]
+    lines = [_index_line(hit, names, summaries[hit.memory.id]) for hit in rest]
     if lines:
         items += [_head_rest(len(lines), bool(texts)), *lines]
     cut_short = sum("truncated" in shaped for shaped in both.details)
     shown = _describe_shown(answer, len(texts), len(lines), form.more, offset, cut_short)
     return Arranged(answer, both, groups, rest, items, [shown, *notes])
+
+
+def _index_line(hit: Hit, names: Names, summary: str = "") -> Quote:
+    """A hit in the index of an answer, where every match has exactly one line."""
+    return quote_line(hit.memory, names, summary)._replace(cut=True)
 
 
 def _reserve(notes: list[str], summary: str, budget: int) -> tuple[list[str], int]:
@@ -700,19 +708,43 @@ def quote_lines(memory: "Bethink", found: Sequence[Memory]) -> Items:
     return [quote_line(one, names) for one in found]
 
 
+def quote_digests(memory: "Bethink", found: Sequence[Memory]) -> Items:
+    """Digests of sessions: a line each for what was asked, done and left."""
+    names = short_ids(memory, found)
+    return [
+        quote_memory(one, names, re.sub(r"\. (?=[A-Z]\w+: )", "\n", one.content)) for one in found
+    ]
+
+
+def quote_around(text: str, statement: str) -> str:
+    """The part of a turn around a statement from it, on one line."""
+    whole = " ".join(text.split())
+    start, end = choose_excerpt(whole, Sought(frozenset(tokenize(statement)), ()), 2 * EXCERPT)
+    return "… " * (start > 0) + whole[start:end] + " …" * (end < len(whole))
+
+
 def item_lines(items: Sequence[Quote | str]) -> list[str]:
-    """Lines for people: `01a1dd89  2026-11-15  decision  We use Postgres`, or a head and the text below."""
+    """Lines for people: `01a1dd89  2026-11-15  decision  We use Postgres`, or a head and the text below.
+
+    A statement that is too long for the line of its memory is on the next one, unless the item is to be `cut`.
+    """
     room = max((len(item.id) for item in items if isinstance(item, Quote)), default=0)
     lines: list[str] = []
     for item in items:
         if isinstance(item, str):
             lines.append(style(one_line(item), "bold"))
             continue
-        head = style(f"{item.id:<{room}}  {date(item.date)}  {item.kind:<12}  ", "dim")
+        place = f"{item.id:<{room}}  {date(item.date)}  "
+        head = style(f"{place}{item.kind:<12}  ", "dim")
         note = f" ({one_line(item.note)})" if item.note else ""
         if item.brief:
             left = max(_LEAST, width() - len(unstyle(head)) - len(note))
-            lines.append(head + one_line(item.text, left) + note)
+            text = one_line(item.text, left)
+            if text == one_line(item.text) or item.cut:
+                lines.append(head + text + note)
+            else:
+                head = style(f"{place}{item.kind}", "dim")
+                lines += [head + note, f"  {one_line(item.text, _LONGEST_LINE)}"]
         else:
             beside = (f"  {one_line(line)}" for line in item.beside)
             lines += [head + one_line(item.origin) + note, *indent(item.text, "  "), *beside, ""]
@@ -738,7 +770,7 @@ def quote_items(
 
 
 def show_hits(memory: "Bethink", answer: Answer, explain: bool) -> Items:
-    """Show a ranked list: each hit with an excerpt, its relations and, with `explain`, its score.
+    """Show a ranked list: each hit with an excerpt, what changes or continues it and, with `explain`, its score.
 
     A recap of a period is a list of dates instead.
     """
@@ -756,7 +788,8 @@ def show_hits(memory: "Bethink", answer: Answer, explain: bool) -> Items:
                 text = f"{hit.memory.summary}\n{text}"
             note = ", ".join(filter(None, [f"score {hit.score:.2f}", one.note]))
             reasons = explain_lines(hit, answer.weights, memory.signals) if explain else ()
-            beside = (*_quote_relations(hit.memory, hit.related, names), *reasons)
+            related = [pair for pair in hit.related if pair[0].type != "relates_to"]
+            beside = (*_quote_relations(hit.memory, related, names), *reasons)
             one = one._replace(text=text, note=note, beside=beside, brief=False)
         items.append(one)
     return items

@@ -28,7 +28,7 @@ from bethink.errors import BethinkError, InvalidInput, NotFound, Overtaken
 from bethink.features import language
 from bethink.ingest.redact import redact_name, redact_value
 from bethink.llm.base import READER_REQUEST
-from bethink.model import NOTHING, TRUST, Batch, Memory, Session, Source, Span
+from bethink.model import BACKGROUND, NOTHING, TRUST, Batch, Memory, Session, Source, Span
 from bethink.project import Pause, is_covered, read_pauses
 from bethink.store.places import turn_identity
 
@@ -245,7 +245,9 @@ def _take(
 ) -> tuple[str, Indexed]:
     """Store one page: the turns of each session, in its project, and how far the file was read."""
     memory, states = reading.memory, reading.states
-    batch = Batch(at=memory.clock(), actor=memory.actor)
+    # What a transcript says was not typed into Bethink: `undo` leaves it, whoever started the reading.
+    actor = BACKGROUND if memory.is_person else memory.actor
+    batch = Batch(at=memory.clock(), actor=actor)
     total = Indexed(transcripts=1, lines=page.lines, skipped=dict(page.skipped))
     by_session: dict[str, list[Turn]] = {}
     for turn in page.turns:

@@ -75,7 +75,7 @@ def make_rule(
     if not commands and not paths:
         raise InvalidInput(
             "A rule needs a command or a path that it forbids.",
-            f'bethink enforce {one.id[:8]} --command "git push --force"',
+            f'bethink enforce {memory.store.abbreviate([one.id])[one.id]} --command "git push --force"',
         )
     if len(instead) > _LONGEST:
         raise InvalidInput(
@@ -96,7 +96,7 @@ def find_statement(memory: Bethink, id: str) -> Memory:
     one = memory.get(id, count=False)[0]
     if why := why_invalid(one):
         raise InvalidInput(
-            f"Memory {one.id[:8]} cannot be enforced: {why}.",
+            f"Memory {memory.store.abbreviate([one.id])[one.id]} cannot be enforced: {why}.",
             'Say it yourself: bethink add "…" --kind preference, and enforce that.',
         )
     return one

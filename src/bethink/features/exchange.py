@@ -34,6 +34,8 @@ from bethink.features import readers, sync
 from bethink.features.knowledge import MARKDOWN
 from bethink.features.readers import Names, Reading
 from bethink.features.sync import Incoming, merge
+from bethink.ingest import markdown
+from bethink.ingest.edit import edit_values
 from bethink.ingest.files import unify_line_ends
 from bethink.ingest.reconcile import BELIEVED
 from bethink.ingest.redact import redact_value
@@ -46,6 +48,7 @@ from bethink.model import (
     Event,
     Memory,
     Relation,
+    Values,
     fields_of,
 )
 from bethink.store.base import Store
@@ -135,7 +138,7 @@ def import_file(
         if one.memory.scope in scopes
     ]
     chosen = list({one.id: one for one in reversed(moved)}.values())[::-1]
-    edits, refused = _find_edits(memory.store, chosen, trusted)
+    edits, refused = _find_edits(memory, chosen, trusted)
     new, same, twins, purged = _find_known(memory.store, chosen)
     doubted = _find_doubted(memory.store, (*same, *twins)) if trusted else []
     done = Imported(
@@ -160,10 +163,25 @@ def import_file(
     records = [one.record for one in ((*same, *new) if trusted else new)]
     put = _put(memory, records, names, file, progress)
     _believe(memory, doubted, file)
-    for here, note in edits:
-        memory.update(here.id, was=here, content=note.content, kind=note.kind, tags=note.tags)
+    for here, edit in edits:
+        if edit.fields or edit.clear:
+            memory.update(here.id, was=here, clear=edit.clear, **edit.fields)
     merged = len(put - {one.id for one in new})
     return done._replace(merged=merged, relations=_relate(memory, new, trusted))
+
+
+class NoteView(NamedTuple):
+    """What a person may edit in a note: its text, and fields as they are written."""
+
+    content: str
+    head: Values
+
+
+class Edit(NamedTuple):
+    """Fields of a memory that were edited in its note."""
+
+    fields: dict[str, Any]
+    clear: Sequence[str]  # fields that were removed
 
 
 # Reading
@@ -349,23 +367,67 @@ def _identity(scope: str) -> str:
 
 
 def _find_edits(
-    store: Store, incoming: Sequence[Incoming], trusted: bool
-) -> tuple[list[tuple[Memory, Memory]], int]:
-    """Pair each memory with its edited note, if only the note changed; count other differing notes.
+    memory: Bethink, incoming: Sequence[Incoming], trusted: bool
+) -> tuple[list[tuple[Memory, Edit]], int]:
+    """Pair each memory with what was edited in its note, if only the note changed; count other differing notes.
 
     Applies only to the user's own vault.
     """
-    here = {one.id: one for one in store.get([one.id for one in incoming if one.saved])}
+    here = {one.id: one for one in memory.store.get([one.id for one in incoming if one.saved])}
     edits, refused = [], 0
     for one in incoming:
-        known, note = here.get(one.id), one.memory
-        if known is None or known.scope != note.scope or _digest(known) == _digest(note):
+        known = here.get(one.id)
+        if known is None or known.scope != one.memory.scope:
             continue
-        if trusted and one.saved == _digest(known):
-            edits.append((known, note))
-        elif one.saved != _digest(note):
+        before, after = _view_memory(known), _view_note(one)
+        waiting = _find_waiting(one.saved, after, before)
+        if not waiting:
+            continue
+        if trusted and _find_waiting(one.saved, before, after).isdisjoint(waiting):
+            edits.append((known, _read_edit(memory, known, before, after, waiting)))
+        else:
             refused += 1
     return edits, refused
+
+
+def _find_waiting(saved: str, view: NoteView, other: NoteView) -> set[str]:
+    """Return the parts of a note that changed since it was written, and that the other side does not have."""
+    written = dict(zip(_PARTS, saved.split("."), strict=False))
+    now, there = _digest_parts(view), _digest_parts(other)
+    return {part for part, digest in written.items() if now[part] not in (digest, there[part])}
+
+
+def _read_edit(
+    memory: Bethink, known: Memory, before: NoteView, after: NoteView, parts: set[str]
+) -> Edit:
+    """Return what was edited in parts of a note, checked before anything is written."""
+    fields: dict[str, Any] = {}
+    clear = []
+    if "text" in parts and after.content != before.content:
+        fields["content"] = after.content
+    for name in (name for part in parts for name in _PARTS[part]):
+        info, value = MEMORY_FIELDS[name], after.head.get(name)
+        if value == before.head.get(name):
+            continue
+        if value is not None:
+            fields[name] = readers.read_edit(value, info)
+        elif info.clearable:
+            clear.append(name)
+        elif info.shape in ("texts", "entities", "object"):
+            fields[name] = {} if info.shape == "object" else ()
+        elif name == "summary":
+            fields[name] = ""  # made anew
+    if (
+        "metadata" in fields
+    ):  # a note knows no numbers in metadata: what was not edited stays as it is
+        written = before.head.get("metadata", {})
+        fields["metadata"] = {
+            name: known.metadata[name] if written.get(name) == value else value
+            for name, value in fields["metadata"].items()
+        }
+    if fields or clear:
+        edit_values(known, fields, clear, memory.config.max_characters, known.trust)
+    return Edit(fields, clear)
 
 
 def _find_known(
@@ -603,7 +665,16 @@ def _name_import(place: Path) -> str:
 # A vault for Obsidian, which `readers` reads. It has the fields that people read and edit; an export as JSON has everything.
 
 # Fields in the head of a note.
-_NOTED = [name for name, info in fields_of(Memory).items() if info.is_shown("note")]
+MEMORY_FIELDS = fields_of(Memory)
+_NOTED = [name for name, info in MEMORY_FIELDS.items() if info.is_shown("note")]
+_EDITED = [name for name in _NOTED if MEMORY_FIELDS[name].editable]
+# A new text brings its own summary and entities, so that the parts of a note are compared one by one. Versions before 0.23 knew
+# the text alone.
+_TEXT_FIELDS = ("kind", "tags")
+_PARTS: Mapping[str, Sequence[str]] = {
+    "text": _TEXT_FIELDS,
+    "properties": [name for name in _EDITED if name not in _TEXT_FIELDS],
+}
 _LONGEST_NAME = 60
 _NO_NAME = re.compile(r"[^\w ,.()+=!-]+")
 # Characters that JSON does not escape, but YAML reads differently or may take for a reference.
@@ -611,15 +682,40 @@ _ODD = re.compile("[\x7f-\x9f\u2028\u2029\ufeff&*!]")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
-def _digest(memory: Memory) -> str:
-    """Digest of the editable parts of a note."""
-    content = unify_line_ends(memory.content).strip()  # as when reading a file
-    text = "\0".join([content, memory.kind, *sorted(memory.tags)])
+def _view_memory(memory: Memory) -> NoteView:
+    """Return the note of a memory as an import reads it."""
+    return _view_json(record_to_json(Record(memory, True)))
+
+
+def _view_json(one: JsonObject) -> NoteView:
+    content = unify_line_ends(one["content"]).strip()  # as when reading a file
+    head = markdown.parse("\n".join(_render_head(one))).frontmatter
+    return NoteView(content, _choose_edited(head))
+
+
+def _view_note(one: Incoming) -> NoteView:
+    return NoteView(unify_line_ends(one.memory.content).strip(), _choose_edited(one.head))
+
+
+def _choose_edited(head: Values) -> Values:
+    found = {name: head[name] for name in _EDITED if head.get(name) not in (None, "", [], {})}
+    lists = {name for name in found if MEMORY_FIELDS[name].shape in ("texts", "entities")}
+    return found | {name: sorted(map(str, readers.to_list(found[name]))) for name in lists}
+
+
+def _digest_parts(view: NoteView) -> dict[str, str]:
+    """Digests of the parts of a note, each of which is edited by itself."""
+    tags = view.head.get("tags", ())
+    text = "\0".join([view.content, str(view.head.get("kind")), *tags])
+    properties = {name: view.head.get(name) for name in _PARTS["properties"]}
+    return {
+        "text": _digest(text),
+        "properties": _digest(json.dumps(properties, sort_keys=True)),
+    }
+
+
+def _digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
-
-
-def _digest_note(one: JsonObject) -> str:
-    return _digest(record_from_json(one).memory)
 
 
 def write_vault(memory: Bethink, records: Iterable[JsonObject], folder: Path, title: str) -> int:
@@ -628,7 +724,7 @@ def write_vault(memory: Bethink, records: Iterable[JsonObject], folder: Path, ti
     notes = {str(one["id"]): one for one in records}
     names = {id: _name_note(one) for id, one in notes.items()}
     try:
-        old = _check_vault(memory, folder, set(map(_digest_note, notes.values())))
+        old = _check_vault(memory, folder, notes)
         texts = {
             folder / one["kind"] / f"{names[id]}.md": _render_note(one, names)
             for id, one in notes.items()
@@ -651,7 +747,7 @@ def write_vault(memory: Bethink, records: Iterable[JsonObject], folder: Path, ti
     return len(notes)
 
 
-def _check_vault(memory: Bethink, folder: Path, known: set[str]) -> set[Path]:
+def _check_vault(memory: Bethink, folder: Path, known: Mapping[str, JsonObject]) -> set[Path]:
     """List the notes of an earlier export, and refuse a folder that is not a vault or has edited notes.
 
     Edits that are `known`, because they were imported since, do not count.
@@ -663,8 +759,13 @@ def _check_vault(memory: Bethink, folder: Path, known: set[str]) -> set[Path]:
             f"{folder} holds other files and is not a Bethink vault.", "Choose an empty folder."
         )
     notes = readers.list_vault(memory, folder)
-    changed = [(path, one) for path, one in notes if one.saved != _digest(one.memory)]
-    if edited := [path for path, one in changed if _digest(one.memory) not in known]:
+    nothing = NoteView("", {})
+    each = ((path, one, known.get(one.id)) for path, one in notes)
+    views = [
+        (path, one.saved, _view_note(one), _view_json(here) if here else nothing)
+        for path, one, here in each
+    ]
+    if edited := [path for path, saved, note, here in views if _find_waiting(saved, note, here)]:
         raise InvalidInput(
             f"{len(edited)} of its notes were edited since they were written, such as {edited[0].name}.",
             f"Take them in with `bethink import {quote(str(folder))} --trusted --personal`, or name another folder.",
@@ -680,17 +781,21 @@ def _name_note(one: JsonObject) -> str:
 
 
 def _render_note(one: JsonObject, names: Mapping[str, str]) -> str:
-    fields = {name: one[name] for name in _NOTED if one[name] not in (None, "", [], {})}
-    fields["entities"] = [f"{entity['type']}:{entity['name']}" for entity in one["entities"]]
-    fields["saved"] = _digest_note(one)
-    lines = [f"{name}: {_render_value(value)}" for name, value in fields.items()]
     links = [
         f"- {link['type']} [[{names[link['target']]}]]"
         for link in one["relations"]
         if link["target"] in names
     ]
     links += [f"- about [[{entity['name']}]]" for entity in one["entities"]]
-    return "\n".join(["---", *lines, "---", one["content"], "", readers.MARK, *links]) + "\n"
+    saved = f'saved: "{".".join(_digest_parts(_view_json(one)).values())}"'
+    *head, end = _render_head(one)
+    return "\n".join([*head, saved, end, one["content"], "", readers.MARK, *links]) + "\n"
+
+
+def _render_head(one: JsonObject) -> list[str]:
+    fields = {name: one[name] for name in _NOTED if one[name] not in (None, "", [], {})}
+    fields["entities"] = [f"{entity['type']}:{entity['name']}" for entity in one["entities"]]
+    return ["---", *(f"{name}: {_render_value(value)}" for name, value in fields.items()), "---"]
 
 
 def _render_value(value: object) -> str:

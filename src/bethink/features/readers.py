@@ -129,11 +129,11 @@ class OwnNote(NamedTuple):
     scope: str
     trust: int
     saved: str  # digest when it was written
+    head: Row
 
 
-NO_NOTE = OwnNote(
-    "", "", TRUST["agent"], ""
-)  # most of what is in another store was written by an agent
+# Most of what is in another store was written by an agent.
+NO_NOTE = OwnNote("", "", TRUST["agent"], "", {})
 
 
 class Reading(NamedTuple):
@@ -382,7 +382,7 @@ def _read_vault(memory: Bethink, note: Note) -> Rows:
         "text": text,
         "section": fields.get("section") if is_ours else note.path.stem,
         "relations": [(word, name.partition("|")[0]) for word, name in _RELATION.findall(below)],
-        "own": OwnNote(own["id"] if is_ours else "", scope, trust, own["saved"]),
+        "own": OwnNote(own["id"] if is_ours else "", scope, trust, own["saved"], dict(fields)),
     }
 
 
@@ -593,7 +593,7 @@ def _make_record(
         lines=_find_lines(metadata) or made.lines,
         answered=_to_switch(fields["answered"]) if "answered" in fields else made.answered,
     )
-    return Incoming(Record(made, True), (), redactions, own.saved)
+    return Incoming(Record(made, True), (), redactions, own.saved, own.head)
 
 
 def _list_origin(fields: Row) -> Row:
@@ -780,6 +780,17 @@ def _to_value(value: object, info: FieldInfo) -> Any:
             return to_object(value)
         case _:
             return _to_text(value)[:LONGEST_EXTRA] or None
+
+
+def read_edit(value: object, info: FieldInfo) -> Any:
+    """Convert a value that a person wrote into the field of a note, which must be valid."""
+    if info.shape == "entities":
+        return tuple(map(as_entity, _list_names(value)))
+    read = _to_value(value, info)
+    is_number = info.shape in ("number", "whole")
+    if read is None or (is_number and float(str(value)) != read):
+        raise InvalidInput(f"{value!r} is not a valid {info.label}.", f"It takes {info.takes}.")
+    return read
 
 
 def _to_switch(value: object) -> bool:

@@ -27,6 +27,8 @@ from bethink.ingest.files import Found, read_text, walk
 from bethink.ingest.git import make_environment
 from bethink.ingest.redact import redact
 from bethink.ingest.sync import Document, Skipped, Synced
+from bethink.language.lasting import ASKS_UNMARKED, DECIDES, STEP_OF_TASK
+from bethink.language.rules import lasts
 from bethink.model import PERSONAL, TRUST, Memory, Passage
 from bethink.project import SHARED_FOLDER as FOLDER
 from bethink.text import hash_text, textfile
@@ -81,16 +83,32 @@ def share(memory: Bethink, ids: Sequence[str]) -> list[SharedFile]:
     return done
 
 
-def find_shareable(memory: Bethink, rules: bool, decisions: bool) -> list[str]:
-    """Ids of this project's standing rules or decisions that the user stated, oldest first."""
+def find_shareable(memory: Bethink, rules: bool, decisions: bool) -> tuple[list[str], int]:
+    """Ids of this project's standing rules or decisions that the user stated, oldest first.
+
+    Statements from conversations that may only concern the task at hand are left out; their number is returned, too.
+    """
     kinds = (*(_RULES if rules else ()), *(("decision",) if decisions else ()))
     if not kinds:
-        return []
+        return [], 0
     wanted = memory.filter(scopes=(memory.scope,), kinds=kinds, min_trust=TRUST["user"])
     found = memory.list(filter=wanted, limit=_MOST, order="oldest")
-    return [
-        one.id for one in found if one.source_type != SHARED_TYPE and not _is_secret(one.content)
+    open_to_all = [
+        one for one in found if one.source_type != SHARED_TYPE and not _is_secret(one.content)
     ]
+    chosen = [one.id for one in open_to_all if not _concerns_one_task(one)]
+    return chosen, len(open_to_all) - len(chosen)
+
+
+def _concerns_one_task(one: Memory) -> bool:
+    """Return True for a statement of a conversation that is not worded as a rule or a decision for others."""
+    if one.source_type != "transcript":
+        return False
+    text = one.content
+    if one.kind != "decision":
+        return not lasts(text)
+    passing = STEP_OF_TASK.holds(text) or ASKS_UNMARKED.holds(text) or text.endswith("?")
+    return passing or not (DECIDES.holds(text) or lasts(text))
 
 
 def unshare(memory: Bethink, ids: Sequence[str]) -> list[SharedFile]:

@@ -33,6 +33,7 @@ from bethink.ingest.redact import redact_value
 from bethink.model import (
     ENTITY_TYPES,
     IMPORTED,
+    NOTHING,
     RELATIONS,
     TRUST,
     Batch,
@@ -40,6 +41,7 @@ from bethink.model import (
     FieldInfo,
     Memory,
     Relation,
+    Values,
     fields_of,
 )
 from bethink.schema import find_fault
@@ -93,6 +95,7 @@ class Incoming(NamedTuple):
     relations: tuple[Relation, ...] = ()
     redactions: int = 0
     saved: str = ""  # digest of a vault's note when it was written
+    head: Values = NOTHING  # fields of a vault's note, as they are written there
 
     @property
     def memory(self) -> Memory:

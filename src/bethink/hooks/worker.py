@@ -28,6 +28,7 @@ from bethink.errors import (
 from bethink.features import conversations, reading, share
 from bethink.hooks import rules, spool, state
 from bethink.hooks.spool import SpoolEntry
+from bethink.model import BACKGROUND
 
 TURN = 86_400.0  # seconds for which a turn may go on: set by hand
 ATTEMPTS = 3  # times that an entry is begun without getting any further
@@ -84,7 +85,7 @@ def _open(database: str, directory: str) -> Bethink:
         embedder = open_embedder(own)
     if embedder is None:
         own = own._replace(embedding="none")  # or `Bethink` would fetch a model
-    return Bethink(directory=where, config=own, embedder=embedder, actor="hook")
+    return Bethink(directory=where, config=own, embedder=embedder, actor=BACKGROUND)
 
 
 def _work(database: str, path: Path, until: float) -> bool:

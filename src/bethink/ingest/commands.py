@@ -6,6 +6,10 @@ import re
 
 from bethink.text import compile_late
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 # Programs whose failures are worth keeping: builds, tests, linters, version control, package managers, services.
 PROGRAMS = frozenset(
     "git gh glab npm npx pnpm pnpx yarn bun bunx deno node tsc tsx eslint prettier biome vitest jest playwright cypress mocha turbo nx vite "
@@ -64,7 +68,8 @@ _ASSIGNMENT = compile_late(
 )
 _GROUP = compile_late(r"\(([^()]{1,2000})\)(?: ?2>&1)?")
 _SHELL = compile_late(r"(?:/usr)?(?:/bin/)?(?:ba|z|da)?sh -l?c (['\"])([^'\"]{1,2000})\1\s*")
-_STRING = compile_late(r"'[^']{0,4000}'|\"[^\"]{0,4000}\"")
+_STRING = compile_late(r"'[^']{0,4000}'|\"(?:\\.|[^\"\\]){0,4000}\"", re.DOTALL)
+_HIDDEN = compile_late("\0(\\d{1,9})\0")
 _TO_FILE = compile_late(r"(?:^|[^<>&\d=-])>{1,2}\s?(?!/dev/|/tmp/|&)[\w./~$-]")
 _PLACES = compile_late(
     r"^(pnpm|npm|yarn|bun|make|git|cargo|go|turbo|nx|mvn|docker compose|kubectl|uv|poetry)"
@@ -153,7 +158,21 @@ def writes_file(step: str) -> bool:
 
 def clean_command(command: str) -> str:
     """Drop redirections and extra blanks. Assignments stay: another variable makes another command."""
-    return " ".join(_REDIRECTION.sub("", f" {command}").split())
+    return _outside_quotes(command, lambda bare: _REDIRECTION.sub("", f" {bare}"))
+
+
+def join_blanks(command: str) -> str:
+    """Join the lines and blanks of a command, except inside quotes, where they belong to its arguments."""
+    return _outside_quotes(command, lambda bare: bare)
+
+
+def _outside_quotes(command: str, change: Callable[[str], str]) -> str:
+    """Change what is not quoted in a command, and join its blanks."""
+    command = command.replace("\0", "")
+    quoted = _STRING.findall(command)
+    numbers = iter(range(len(quoted)))
+    bare = _STRING.sub(lambda _: f"\0{next(numbers)}\0", command)
+    return _HIDDEN.sub(lambda found: quoted[int(found[1])], " ".join(change(bare).split()))
 
 
 def strip_command(command: str) -> str:

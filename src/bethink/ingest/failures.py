@@ -20,6 +20,7 @@ from bethink.ingest.commands import (
     PROGRAMS,
     clean_command,
     drop_places,
+    join_blanks,
     name_family,
     name_job,
     name_program,
@@ -300,7 +301,7 @@ def read_runs(event: ToolEvent) -> list[Run]:
         place = _enter(place, members[0])
         bare = strip_command(members[0])
         if _makes_file(members):
-            runs.append(Run(" | ".join(" ".join(one.split()) for one in members), place, None))
+            runs.append(Run(" | ".join(map(join_blanks, members)), place, None))
             continue
         if not bare or (_STAGE.match(bare) and not bare.startswith(_CHANGING_STAGE)):
             continue
@@ -485,14 +486,21 @@ def _find_error_line(output: str) -> str:
     return telling[0][:_ERROR_LENGTH] if len(telling) == 1 else ""
 
 
+_HEREDOC = compile_late(r'"\$\(cat <<\w{1,40}\s*\)"')
+
+
 def show_command(command: str) -> str:
-    """A command for reading: without the text of a heredoc, and short."""
-    return _shorten(re.sub(r'"\$\(cat <<\w{1,40}\s*\)"', "…", command))
+    """A command on one line: without the text of a heredoc, exact inside quotes, and cut where it would be another command."""
+    first, *more = join_blanks(_HEREDOC.sub("…", command)).split("\n", 1)
+    return _cut(f"{first.rstrip()} …" if more else first)
 
 
-def _shorten(text: str, length: int = _TEXT) -> str:
-    plain = " ".join(text.split())
-    return plain if len(plain) <= length else f"{plain[: length - 1].rstrip()}…"
+def _shorten(text: str) -> str:
+    return _cut(" ".join(text.split()))
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _TEXT else f"{line[: _TEXT - 1].rstrip()}…"
 
 
 _SOURCE_FILE = compile_late(

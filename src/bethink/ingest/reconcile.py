@@ -397,7 +397,11 @@ LIKE = 0.75
 
 
 def _is_much_like(new: Memory, neighbour: Neighbour) -> bool:
-    return neighbour.nearness >= LIKE and neighbour.memory.id != new.id
+    old = neighbour.memory
+    asks = (
+        "question" in (new.kind, old.kind) and new.kind != old.kind
+    )  # the answer repeats its words
+    return neighbour.nearness >= LIKE and old.id != new.id and not asks
 
 
 def _leaves_with_its_source(new: Memory, old: Memory) -> bool:

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
-from bethink.model import Change, Event, Memory, Relation, is_agent
+from bethink.model import BACKGROUND, Change, Event, Memory, Relation, is_agent
 from bethink.store.base import Store
 from bethink.store.places import content_hash, embedded_text
 from bethink.store.rows import SETTABLE, from_history
@@ -19,7 +19,6 @@ UNDO = "undo"  # the action in the history
 _SKIPPED = ("repeat", "keep")  # only record another wording
 _FIRST, _LARGEST = 500, 100_000  # events to look through; a bound
 _RELATIONS = ("supersedes", "answers", "may_replace", "contradicts")  # that a new note brings
-_BACKGROUND = "hook"  # the actor of what runs beside an agent: it is nobody's own change
 
 
 class Step(NamedTuple):
@@ -163,7 +162,7 @@ def _refuse_changed(store: Store, one: Memory, event: Event, actor: str) -> None
 
 
 def _is_another_person(event: Event, actor: str) -> bool:
-    is_background = event.actor.partition(":")[0].partition(" ")[0] == _BACKGROUND
+    is_background = event.actor.partition(":")[0].partition(" ")[0] == BACKGROUND
     known = event.actor == actor or event.action in _SKIPPED
     return not (known or is_background or is_agent(event.actor))
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from bethink.language.reports import DELIVERS
 from bethink.language.resuming import ASKS_CHECKS, ASKS_LAST_SESSION, ASKS_WHAT_IS_LEFT
 from bethink.model import PUT_OFF, TRUST, Filter, Hit, Memory, Query, Session, Strings, turn_of
+from bethink.recall.candidates import MOST_LISTED
+from bethink.recall.period import OUTCOMES, list_period
 from bethink.recall.shape import digest_lines
 from bethink.store.base import Store
 
@@ -39,7 +41,7 @@ def resume(
 ) -> Resumed | None:
     """Answer from digests and open items; None for a question about anything else.
 
-    `besides` is the session that asks: it is not the last one.
+    For a named time, statements of that time follow the digests. `besides` is the session that asks: it is not the last one.
     """
     if not asks_to_resume(question):
         return None
@@ -50,12 +52,23 @@ def resume(
     items = list_open(filter, store) if left else []
     if left:  # the last digest first, then what the ledger has beyond it
         digests = digests[:1]
-        known = "\n".join(one.content for one in digests)
-        items = [one for one in items if one.content.rstrip(".") not in known]
+    elif not checks and (query.since or query.until):
+        items = _list_statements(query, filter, store)
+        if items and hints:  # the digest is of an earlier session
+            return None
+    known = "\n".join(one.content for one in digests)
+    items = [one for one in items if one.content.rstrip(".") not in known]
     found = [*digests, *items]
     if not found:
         return None
     return Resumed([Hit(one, 1.0, {"in_time": 1.0}) for one in found], hints if digests else ())
+
+
+def _list_statements(query: Query, filter: Filter, store: Store) -> list[Memory]:
+    """List the statements of a time, the newest first, without the turns in which they were said."""
+    kinds = filter.kinds or query.kinds or OUTCOMES
+    listed, _ = list_period(query, filter._replace(kinds=kinds), MOST_LISTED, 0, store)
+    return [hit.memory for hit in listed]
 
 
 def _find_sessions(
@@ -72,7 +85,17 @@ def _find_sessions(
     if not (query.since or query.until):
         return sessions[:1], ()
     then = [one for one in sessions if _is_of_time(one, query)]
-    return (then[:MOST_DIGESTS], ()) if then else (sessions[:1], (EARLIER_SESSION,))
+    if then:
+        return then[:MOST_DIGESTS], ()
+    earlier = [one for one in sessions if _is_of_time(one, query._replace(since=None))]
+    return earlier[:1], (EARLIER_SESSION,)
+
+
+def list_digests(query: Query, filter: Filter, store: Store) -> list[Memory]:
+    """Return the digests of the sessions of a time, the newest first."""
+    sessions = store.sessions(filter.scopes, MOST_SESSIONS_SEARCHED)
+    then = [one for one in sessions if one.digest and _is_of_time(one, query)]
+    return [one for session in then if (one := show_digest(session, filter, store))]
 
 
 def _is_of_time(session: Session, query: Query) -> bool:

@@ -797,7 +797,7 @@ class Store(Reader):
         torn = self.column("SELECT count(*) FROM memories")[0] - seen - len(bad)
         if torn > 0:
             bad.append(f"{torn} that lack their scope or source")
-        message = "The stored text of {} is damaged."
+        message = "The stored row of {} is damaged."
         return [Problem("memory", message.format(id), "restore") for id in bad]
 
     def _stored_vectors(self, which: Index, keys: Keys) -> dict[int, Stored]:

@@ -377,7 +377,7 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
     def backup(self, path: str) -> int:
         """Write a complete copy to one file while others go on writing."""
         target = Path(path)
-        with translate_errors(self.path), claim_backup(target) as partial:
+        with translate_errors(target), claim_backup(target) as partial:
             partial.touch(0o600, exist_ok=False)
             self.connection.execute("VACUUM INTO ?", (str(partial),))
             # VACUUM does not copy the journal mode, and a restored backup must work like the original.

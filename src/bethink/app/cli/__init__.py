@@ -26,6 +26,8 @@ COMMAND_ALIASES = {
     "ls": "list",
     "show": "get",
 }
+# Commands that list, and what adds to the list if a text follows: `bethink todo write the retry policy`.
+ADDING = {"todo": ("add", "--kind", "todo")}
 # Words that people try, and the command that does what they want.
 POINTERS = {
     "clear": "`bethink reset` deletes all memories of a scope; it asks first.",

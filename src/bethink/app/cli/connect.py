@@ -101,7 +101,7 @@ def install(
     """Connect agents: MCP server, hooks and skills.
 
     Connects the named agents, or those found on this machine. Their files keep comments, order and other entries; each is backed up
-    first, and every changed line is shown. Safe to repeat: existing entries are updated.
+    first, and --dry-run shows every line that would change. Safe to repeat: existing entries are updated.
     """
     where = find_place(warm)._replace(tool_hooks=not no_tool_hooks)
     chosen = choose_hosts(hosts, all) or find_hosts(console, where)
@@ -128,7 +128,11 @@ def install(
     done = {outcome.host for outcome in outcomes if outcome.status in ("made", "changed")}
     more = (find_connectable(host).files.note for host in chosen if host in done)
     notes += filter(None, more)
-    proof = "`bethink doctor` checks that it works." if done else ""
+    proof = (
+        "`bethink doctor` checks that it works, and `bethink uninstall` restores every file."
+        if done
+        else ""
+    )
     return describe_files(outcomes, notes, dry_run, proof)
 
 
@@ -239,7 +243,7 @@ def list_notes(where: InstallPlace, ready: Mapping[str, str]) -> list[str]:
 def describe_files(
     outcomes: Sequence[FileOutcome], notes: list[str], dry_run: bool, more: str = ""
 ) -> Result:
-    """The status of every file with its changed lines; skills are shown by their folder."""
+    """The status of every file, in a dry run with its changed lines; skills are shown by their folder."""
     if dry_run and outcomes:
         more = "Nothing was changed. Run it without --dry-run to apply it."
     records: list[Json] = []
@@ -256,14 +260,25 @@ def describe_files(
         place = f"skills in {above}" if is_skill else str(one.path)
         head = [
             style(find_connectable(one.host).agent.title, "bold"),
-            f"  {status:<14}{plain(place)}",
+            f"  {status:<14}{plain(place)}{'' if dry_run else count_lines(diff)}",
         ]
         lines += [line for line in head if line not in lines]
-        lines += [style(f"    {line}", COLOURS.get(line[:1], "dim")) for line in diff.splitlines()]
+        if dry_run:
+            lines += [
+                style(f"    {line}", COLOURS.get(line[:1], "dim")) for line in diff.splitlines()
+            ]
         lines += [f"    {plain(reason)}" for reason in one.reasons]
     failed = any(outcome.status == "failed" for outcome in outcomes)
     value = {"files": records, "notes": notes, "dry_run": dry_run}
     return Result(value, lines, hints=[*notes, more], code=int(failed))
+
+
+def count_lines(diff: str) -> str:
+    """How many lines a change added and removed: `  +203 -1`."""
+    lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
+    counts = ((sign, sum(line.startswith(sign) for line in lines)) for sign in "+-")
+    text = " ".join(f"{sign}{count}" for sign, count in counts if count)
+    return f"  {text}" if text else ""
 
 
 # Health

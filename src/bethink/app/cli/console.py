@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO, TypeVar
 
 from bethink import caller, config, plugins
 from bethink import project as projects
-from bethink.app.cli import COMMANDS, POINTERS, parser
+from bethink.app.cli import ADDING, COMMANDS, POINTERS, parser
 from bethink.app.operation import OPERATIONS, Operation
 from bethink.app.render import (
     describe_value,
@@ -205,6 +205,19 @@ def load_operation(name: str) -> Operation:
     if module.startswith("operations."):
         __import__(f"bethink.app.cli.{module.removeprefix('operations.')}")
     return OPERATIONS[name]
+
+
+def read_command(name: str, words: Sequence[str]) -> tuple[Operation, parser.Parsed]:
+    """Load the operation of a command and read the words behind it: with a text, `todo` adds instead of listing."""
+    operation = load_operation(name)
+    if name in ADDING:
+        with suppress(UsageError):
+            return operation, parser.parse(operation, words)
+        with suppress(UsageError):
+            adding, *options = ADDING[name]
+            other = load_operation(adding)
+            return other, parser.parse(other, [*words, *options])
+    return operation, parser.parse(operation, words)
 
 
 def run_operation(operation: Operation, parsed: parser.Parsed) -> int:

@@ -7,12 +7,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Annotated
 
 from bethink.api import Bethink
 from bethink.app.cli.console import Console, Result, has_terminal
 from bethink.app.cli.parser import decode_text
 from bethink.app.cli.write import show_change
-from bethink.app.operation import operation
+from bethink.app.operation import Arg, operation
 from bethink.app.operations.requests import AllProjects, Id
 from bethink.app.operations.write import Changed
 from bethink.app.render import one_line, plain, short_id
@@ -29,21 +30,34 @@ TAKES_PLACE = ("code", "code-insiders", "codium", "cursor", "windsurf")
     opens="read",
     examples=(
         "bethink edit 01a1dd89",
+        'bethink edit 01a1dd89 "We deploy from main only"',
         'EDITOR="code --wait" bethink edit 01a1dd89',
         "bethink history 01a1dd89",
     ),
 )
-def edit(console: Console, memory: Bethink, id: Id, all_projects: AllProjects = False) -> Result:
-    """Change the text of a memory in your editor.
+def edit(
+    console: Console,
+    memory: Bethink,
+    id: Id,
+    content: Annotated[
+        str | None,
+        Arg("the new text; without it, your editor opens", metavar="TEXT", positional=True),
+    ] = None,
+    all_projects: AllProjects = False,
+) -> Result:
+    """Change the text of a memory, in your editor or as given.
 
     The editor is $VISUAL or $EDITOR. The old version stays in the history. An unchanged or empty text changes nothing. A text that
     is refused is kept in a file, which is named.
     """
     was = memory.one(id)
+    if content is not None:
+        changed = memory.update(was.id, was=was, content=content)
+        return show_change(console, memory, Changed(changed, "updated"))
     if console.run_by:
         raise UsageError(
             "`edit` opens an editor, which an agent cannot use.",
-            f"bethink update {id} --content TEXT",
+            f"bethink edit {id} TEXT",
         )
     changed, draft = was, Path(tempfile.mkdtemp(prefix="bethink-edit-")) / "memory.md"
     unchanged = was.content.strip().encode()

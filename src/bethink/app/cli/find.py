@@ -86,14 +86,31 @@ def show_why(console: Console, memory: Bethink, found: "tuple[str, Explanation |
         beside += [f"{relation} {cite(one)}: {one.summary or one.content}" for one in memories]
     if explanation.said:
         speaker = explanation.said.metadata.get("role") or "unknown"
-        beside.append(f"{speaker} said: {explanation.said.content}")
+        beside.append(
+            f"{speaker} said: {render.quote_around(explanation.said.content, decision.content)}"
+        )
     whole = render.quote_memory(decision, names, beside=tuple(beside))
     return Result(explanation._asdict(), items=[whole])
 
 
 @shows(find.today)
 def show_day(console: Console, memory: Bethink, found: Day) -> Result:
-    return memories_result(console, memory, found.memories, f"Nothing was noted {found.when}.")
+    none = f"Nothing was noted {found.when}."
+    noted = [one for one in found.memories if one.kind != "context"]
+    if console.format != "text" or not (found.sessions or noted):
+        other = "" if found.memories else "`bethink sessions` lists what conversations did."
+        return memories_result(console, memory, found.memories, none, other)
+    items: render.Items = []
+    if found.sessions:
+        items = [
+            f"Sessions ({len(found.sessions)}):",
+            *render.quote_digests(memory, found.sessions),
+        ]
+    if noted:
+        items += [f"Noted ({len(noted)}):"] if items else []
+        items += render.quote_lines(memory, noted)
+    hint = "`bethink sessions` lists older conversations." if found.sessions else ""
+    return Result(found.memories, items=items, hints=[hint])
 
 
 def memories_result(

@@ -84,7 +84,7 @@ COMMANDS = {
     "edit": (
         "Everyday",
         "cli.edit",
-        "Change the text of a memory in your editor",
+        "Change the text of a memory, in your editor or as given",
     ),
     "open": (
         "Everyday",

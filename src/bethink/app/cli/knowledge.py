@@ -247,7 +247,7 @@ def _describe_nothing(place: Path | None, host: str | None, since: object) -> st
             " Give a file or a folder: `bethink backfill PATH`."
         )
     return (
-        f"There are no transcripts{of}{changed} in {place}. `bethink backfill --all` reads those that agents keep on this machine;"
+        f"There are no transcripts{of}{changed} in {place.resolve()}. `bethink backfill --all` reads those that agents keep on this machine;"
         " a file that is not recognised can be named with `--host plain`."
     )
 

@@ -67,8 +67,7 @@ def run(words: list[str]) -> int:
     from bethink.app.cli import console, parser  # not needed above
 
     console.prepare()
-    operation = console.load_operation(COMMAND_ALIASES.get(name or "", name or rest[0]))
-    parsed = parser.parse(operation, rest)
+    operation, parsed = console.read_command(COMMAND_ALIASES.get(name or "", name or rest[0]), rest)
     if parsed.common.help or parsed.common.version:
         sys.stdout.write(parser.render_help(operation) if parsed.common.help else version())
         return 0

@@ -40,7 +40,7 @@ def show_failures(console: Console, memory: Bethink, found: Failures) -> Result:
     for one in found.failures:
         times = "once" if one.times == 1 else f"{one.times} times"
         lines += [
-            f"{short[one.id]}  {one.cause}, {times}, last {one.last[:10]}",
+            f"{short[one.id]}  {f'{one.cause}, ' if one.cause != 'other' else ''}{times}, last {one.last[:10]}",
             f"  `{one_line(one.command, 160)}`: {one_line(one.error, 160)}",
             f"  {describe_state(one)}",
         ]

@@ -7,7 +7,7 @@ from bethink.app import render
 from bethink.app.cli.console import Result
 from bethink.app.operation import Arg, operation
 from bethink.app.operations.requests import Id, Limit
-from bethink.app.render import many, pick
+from bethink.app.render import many, pick, short_id
 from bethink.enforced import EnforcedRule
 from bethink.errors import UsageError
 from bethink.features import enforcing, promotion
@@ -140,7 +140,7 @@ def enforce(
         lifted = enforcing.lift(memory, id)
         return Result(
             {"id": lifted.id, "status": "lifted", **pick(lifted, "commands paths")},
-            lines=[f"lifted {lifted.id[:8]}: {describe_patterns(lifted)}"],
+            lines=[f"lifted {short_id(memory, lifted.id)}: {describe_patterns(lifted)}"],
         )
     one = enforcing.find_statement(memory, id)
     if not command and not path:
@@ -152,7 +152,7 @@ def enforce(
     status = "would be enforced" if dry_run else "enforced"
     examples = [f"  {one.session[:8]}:{one.line}  {one.call}" for one in past.examples]
     counted = f"in {many(past.sessions, 'recorded conversation')} it would have denied {past.denied} of {many(past.calls, 'call')}"
-    lift = f"`bethink enforce {rule.id[:8]} --off` lifts it. Connected agents need the hooks of `bethink install`."
+    lift = f"`bethink enforce {short_id(memory, rule.id)} --off` lifts it. Connected agents need the hooks of `bethink install`."
     return Result(
         {
             "id": rule.id,
@@ -174,7 +174,9 @@ def list_enforced(memory: Bethink) -> Result:
     found = enforcing.list_enforced(memory)
     for one in found:
         state = "" if one.valid else f" (denies nothing: {one.why})"
-        lines.append(f"{one.id[:8]}  {describe_patterns(one)}{state}  {one.content[:120]}")
+        lines.append(
+            f"{short_id(memory, one.id)}  {describe_patterns(one)}{state}  {one.content[:120]}"
+        )
     none = "No rule is enforced here. `bethink enforce ID --command PATTERN` enforces one."
     return Result(
         [one._asdict() for one in found], lines, hints=["" if found else none], stored=True
@@ -195,10 +197,10 @@ def suggest_patterns(memory: Bethink, one: Memory) -> Result:
         lines.append(f"{option} '{pattern}'  {counted}")
     if not found:
         raise UsageError(
-            f"Memory {one.id[:8]} names no command or file in backticks to choose from.",
-            f'Say what to deny: bethink enforce {one.id[:8]} --command "git push --force"',
+            f"Memory {short_id(memory, one.id)} names no command or file in backticks to choose from.",
+            f'Say what to deny: bethink enforce {short_id(memory, one.id)} --command "git push --force"',
         )
-    chosen_one = f"Nothing is enforced yet. Choose: bethink enforce {one.id[:8]} {found[0][0]} '{found[0][1]}'"
+    chosen_one = f"Nothing is enforced yet. Choose: bethink enforce {short_id(memory, one.id)} {found[0][0]} '{found[0][1]}'"
     return Result(rows, lines, hints=[chosen_one], stored=True)
 
 

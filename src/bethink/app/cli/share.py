@@ -62,19 +62,28 @@ def share(
                 "Name the memories whose files to remove.", "bethink share ID --remove"
             )
         return _show(console, memory, sharing.unshare(memory, ids))
-    chosen = (*ids, *sharing.find_shareable(memory, rules, decisions))
+    found, left_out = sharing.find_shareable(memory, rules, decisions)
+    chosen = (*ids, *found)
     if not chosen and not (rules or decisions):
         raise UsageError(
             "Name what to share.",
             "bethink share ID, --rules or --decisions; `bethink list` shows ids.",
         )
+    other = ""
+    if left_out:
+        other = (
+            f"{many(left_out, 'statement')} from conversations may concern only their task, and were left out; share those worth it by"
+            " id: `bethink list --kind decision,preference`."
+        )
     if not chosen:
-        hint = 'bethink add "We deploy from main" --kind decision'
+        hint = other or 'bethink add "We deploy from main" --kind decision'
         return Result([], ["No rule or decision of yours is known in this project."], hints=[hint])
-    return _show(console, memory, sharing.share(memory, chosen))
+    return _show(console, memory, sharing.share(memory, chosen), other)
 
 
-def _show(console: Console, memory: Bethink, files: "list[sharing.SharedFile]") -> Result:
+def _show(
+    console: Console, memory: Bethink, files: "list[sharing.SharedFile]", other: str = ""
+) -> Result:
     changed = [one for one in files if one.status not in ("unchanged", "shared")]
     hint = ""
     if changed:
@@ -84,4 +93,4 @@ def _show(console: Console, memory: Bethink, files: "list[sharing.SharedFile]") 
             f"git ignores {SHARED_FOLDER}, so colleagues will not get it; change .gitignore."
         )
     lines = [f"{one.status:<10}{one.path}" for one in files] or ["Nothing is shared here."]
-    return Result([pick(one, "id path status") for one in files], lines, hints=[hint])
+    return Result([pick(one, "id path status") for one in files], lines, hints=[hint, other])

@@ -19,7 +19,7 @@ from typing import Annotated, Any, NamedTuple
 from bethink.app.cli.console import Bar, Console, Result
 from bethink.app.cli.shell import play
 from bethink.app.operation import Arg, operation
-from bethink.app.render import size, style
+from bethink.app.render import size, style, width
 from bethink.config import data_directory
 from bethink.embed import find_provider
 from bethink.errors import BethinkError, EmbeddingError
@@ -27,7 +27,7 @@ from bethink.outgoing import NOTICE
 
 Json = dict[str, Any]
 LOCKFILE = 'ERR_PNPM_OUTDATED_LOCKFILE  Cannot install with "frozen-lockfile" because pnpm-lock.yaml is not up to date'
-_WIDTH = 84
+_WIDTH = 84  # characters of what is said, where the terminal has room for them
 _SECONDS = 120  # that one command may take
 
 
@@ -168,10 +168,13 @@ def _play_story(console: Console, stage: Stage) -> Iterator[Json]:
         if console.format == "text":
             console.out(text)
 
+    # Text that goes to a file or another program is as wide as at a wide terminal.
+    room = max(24, min(_WIDTH, width() - 14))
+
     def show(who: str, text: str) -> None:
         first, rest = f"  {who:<12}", " " * 14
         for line in text.split("\n"):
-            for part in textwrap.wrap(line, _WIDTH, break_long_words=False) or [""]:
+            for part in textwrap.wrap(line, room, break_long_words=False) or [""]:
                 print_line(first + (style(part, "bold") if who == "memory" else part))
                 first = rest
 

@@ -103,13 +103,14 @@ SYNC_HINTS = {
 def export(
     console: Console,
     memory: Bethink,
-    directory: Annotated[
-        str | None, Arg("with --format vault: the folder for the notes", positional=True)
+    path: Annotated[
+        str | None,
+        Arg("the file to write; with --format vault the folder for the notes", positional=True),
     ] = None,
     output: Annotated[
         str | None,
         Arg(
-            "write to a file, readable by you alone; replaces an old one when complete",
+            "the same as PATH of a file",
             short="-o",
             metavar="FILE",
         ),
@@ -127,21 +128,24 @@ def export(
     Writes everything of this project and personal memories, the oldest first, including forgotten, expired and replaced ones, unless
     options choose. JSON by default. Streams any number of memories. A vault is a folder of Markdown for Obsidian: a note for each
     statement, none for forgotten memories, passages of documents and turns unless options ask for them. `bethink import` reads it
-    back with its edits.
+    back with its edits. A file is readable by you alone, and replaces an old one when it is complete.
     """
     form = "jsonl" if jsonl else format or "json"
-    if directory and form != "vault":
-        raise UsageError(
-            f"Only a vault is written to a folder, and the format is {form}.",
-            f"bethink export --format vault {directory}, or bethink export --output {directory}",
-        )
-    if form == "vault" and not directory:
-        raise UsageError(
-            "A vault needs a folder to write to.", "bethink export --format vault DIRECTORY"
-        )
-    if directory:
-        export_vault(console, memory, directory, filters)
+    if form == "vault":
+        if not path:
+            raise UsageError(
+                "A vault needs a folder to write to.", "bethink export --format vault DIRECTORY"
+            )
+        export_vault(console, memory, path, filters)
         return
+    if path and output:
+        raise UsageError("Two files are named to write to.", f"bethink export {path}")
+    output = output or path
+    if output and Path(output).expanduser().is_dir():
+        raise UsageError(
+            f"{output} is a folder, and the format is {form}.",
+            f"bethink export {Path(output) / 'memories.json'}, or bethink export --format vault {output}",
+        )
     hidden = {} if filters.as_of else EVERYTHING
     wanted = build_filter(memory, filters, **hidden)
     lost: list[str] = []

@@ -89,8 +89,11 @@ shows(write.vote)(show_change)
 
 @shows(write.done)
 def show_closed(console: Console, memory: Bethink, closed: Closed) -> Result:
-    word = "opened" if closed.reopened else "closed"
-    lines = [f"{word} {label_memory(memory, one)}" for one in closed.memories]
+    word, before = ("opened", "open") if closed.reopened else ("closed", "closed")
+    lines = [
+        f"{f'{before} already,' if one.id in closed.unchanged else word} {label_memory(memory, one)}"
+        for one in closed.memories
+    ]
     return Result(closed.memories, lines)
 
 

@@ -63,7 +63,10 @@ class Listed(NamedTuple):
 
 
 class Day(NamedTuple):
+    """A day or another time: digests of its sessions, and what was said, decided and done."""
+
     when: str
+    sessions: Sequence[Memory]
     memories: Sequence[Memory]
 
 
@@ -262,13 +265,19 @@ def today(
 
     The newest comes first.
     """
-    answer = memory.search(f"what did we do {when}", limit=limit)
-    if not answer.query.recap:
+    from bethink.recall.period import list_period
+    from bethink.recall.query import parse
+    from bethink.recall.resume import list_digests
+
+    query, wanted = parse(f"what did we do {when}", memory.clock()), memory.filter()
+    if not query.recap:
         raise UsageError(
             f"'{when}' is not a time.",
             "Write a day or a span: yesterday, 'last week', 'since monday', 2026-03-01.",
         )
-    return Day(when, [hit.memory for hit in answer.hits if "in_time" in hit.why])
+    listed, _ = list_period(query, wanted, limit, 0, memory.store)
+    sessions = list_digests(query, wanted, memory.store)
+    return Day(when, sessions, [hit.memory for hit in listed])
 
 
 @operation(
@@ -348,7 +357,7 @@ def list_(
 def todo(memory: "Bethink", limit: Limit = 20, all_projects: AllProjects = False) -> Listed:
     """List open to-dos, questions and problems.
 
-    The newest comes first. `bethink done` closes one.
+    The newest comes first. `bethink todo TEXT` adds one, as `bethink add --kind todo TEXT` does; `bethink done` closes one.
     """
     scopes = memory.every_scope() if all_projects else ()
     wanted = memory.filter(kinds=OPEN_KINDS, answered=False, scopes=scopes)

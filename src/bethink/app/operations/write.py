@@ -44,6 +44,7 @@ class Changed(NamedTuple):
 class Closed(NamedTuple):
     memories: Sequence[Memory]
     reopened: bool
+    unchanged: frozenset[str]  # ids of those that were closed, or open, before
 
 
 class Linked(NamedTuple):
@@ -168,7 +169,11 @@ def done(
                 f"The memory {one.id} is a {one.kind}, which cannot be open or closed.",
                 "`bethink todo` lists open to-dos, questions and problems.",
             )
-    return Closed([memory.update(one.id, answered=not open) for one in found], open)
+    unchanged = frozenset(one.id for one in found if bool(one.answered) != open)
+    changed = (
+        one if one.id in unchanged else memory.update(one.id, answered=not open) for one in found
+    )
+    return Closed(list(changed), open, unchanged)
 
 
 def find_item(memory: "Bethink", words: str, closed: bool, all_projects: bool) -> Memory:

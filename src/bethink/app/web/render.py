@@ -60,6 +60,7 @@ def _environment() -> Environment:
             format_code,
             headline,
             beneath,
+            read_digest,
             cut_lines,
             cut_part,
             moment,
@@ -118,8 +119,9 @@ def headline(memory: Values) -> str:
             (line for line in lines if line.strip("`~") and not line.startswith("```")), summary
         )
     is_short = len(content) <= _SHORT and "\n" not in content and memory["kind"] != "code"
+    cut_off = summary.endswith("…")
     starts = content.startswith(summary.rstrip("…. "))
-    return content if is_short and starts else summary.removesuffix(":")
+    return content if is_short and (starts or cut_off) else summary.removesuffix(":")
 
 
 _MARKS = re.compile(r"[\W_]+")
@@ -291,6 +293,8 @@ def _format_quote(lines: list[str], sought: Sought | None) -> Markup:
 
 def format_line(text: str, sought: Sought | None = None) -> Markup:
     """Render the Markdown inside a line: code, bold, emphasis, and the name and address of a link."""
+    if text.endswith("…") and text.count("`") % 2:  # the other half was cut off
+        text = "".join(text.rsplit("`", 1))
     return _format_pieces(text, sought, _INLINE)
 
 
@@ -313,7 +317,10 @@ def _format_piece(found: re.Match[str], sought: Sought | None) -> Markup:
     if code := found["code"]:
         return Markup("<code>{}</code>").format(highlight(code, sought))
     if "name" in found.re.groupindex and (name := found["name"]):
-        address = show_unseen(found["to"])
+        address = found["to"]
+        if address == name or ("://" not in address and address.endswith(name.strip("`"))):
+            return format_line(name, sought)  # which says where it leads
+        address = show_unseen(address)
         shown = Markup('{} <span class="address">({})</span>')
         return shown.format(highlight(name, sought), address)
     tag, text = next(
@@ -323,6 +330,17 @@ def _format_piece(found: re.Match[str], sought: Sought | None) -> Markup:
     )
     # Code may be inside.
     return Markup(f"<{tag}>{{}}</{tag}>").format(format_line(text, sought))
+
+
+_NAMED_LINE = re.compile(r"[A-Z]\w{2,14}: ")
+
+
+def read_digest(text: str) -> dict[str, str] | None:
+    """Parts of a summary whose lines are `Name: text`; None for any other text."""
+    lines = text.strip().split("\n")
+    if not all(_NAMED_LINE.match(line) for line in lines):
+        return None
+    return {name: rest for name, _, rest in (line.partition(": ") for line in lines)}
 
 
 def cut_lines(text: str, sought: Sought | None) -> Markup:

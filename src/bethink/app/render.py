@@ -770,7 +770,7 @@ def quote_items(
 
 
 def show_hits(memory: "Bethink", answer: Answer, explain: bool) -> Items:
-    """Show a ranked list: each hit with an excerpt, what changes or continues it and, with `explain`, its score.
+    """Show a ranked list: each hit with an excerpt, its changes and, with `explain`, its score.
 
     A recap of a period is a list of dates instead.
     """

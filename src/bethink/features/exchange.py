@@ -171,7 +171,7 @@ def import_file(
 
 
 class NoteView(NamedTuple):
-    """What a person may edit in a note: its text, and fields as they are written."""
+    """Parts of a note that a person may edit: its text, and fields as they are written."""
 
     content: str
     head: Values
@@ -369,7 +369,7 @@ def _identity(scope: str) -> str:
 def _find_edits(
     memory: Bethink, incoming: Sequence[Incoming], trusted: bool
 ) -> tuple[list[tuple[Memory, Edit]], int]:
-    """Pair each memory with what was edited in its note, if only the note changed; count other differing notes.
+    """Pair each memory with the edits of its note, if only the note changed; count the others.
 
     Applies only to the user's own vault.
     """

@@ -490,7 +490,7 @@ _HEREDOC = compile_late(r'"\$\(cat <<\w{1,40}\s*\)"')
 
 
 def show_command(command: str) -> str:
-    """A command on one line: without the text of a heredoc, exact inside quotes, and cut where it would be another command."""
+    """Return a command on one line, without heredocs, exact inside quotes, and cut if too long."""
     first, *more = join_blanks(_HEREDOC.sub("…", command)).split("\n", 1)
     return _cut(f"{first.rstrip()} …" if more else first)
 

@@ -208,7 +208,7 @@ def load_operation(name: str) -> Operation:
 
 
 def read_command(name: str, words: Sequence[str]) -> tuple[Operation, parser.Parsed]:
-    """Load the operation of a command and read the words behind it: with a text, `todo` adds instead of listing."""
+    """Load the operation of a command and read its words: with a text, `todo` adds instead."""
     operation = load_operation(name)
     if name in ADDING:
         with suppress(UsageError):

@@ -274,7 +274,7 @@ def describe_files(
 
 
 def count_lines(diff: str) -> str:
-    """How many lines a change added and removed: `  +203 -1`."""
+    """Count the lines that a change added and removed: `  +203 -1`."""
     lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
     counts = ((sign, sum(line.startswith(sign) for line in lines)) for sign in "+-")
     text = " ".join(f"{sign}{count}" for sign, count in counts if count)

@@ -174,7 +174,7 @@ class Agent(NamedTuple):
     program: str = ""
     hooks: HookDialect | None = None
     install: InstallFiles | None = None
-    # How its commands are told from those of a person: variables that it sets for the commands it runs, and its processes, each by
+    # How its commands are recognised: variables that it sets for the commands it runs, and its processes, each by
     # the name of its program (`claude`) or by a folder on the way to it (`claude/versions`).
     marks: Strings = ()
     processes: Strings = ()

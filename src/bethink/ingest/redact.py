@@ -492,7 +492,7 @@ def _assigned(found: Suspect) -> bool:
 
 
 def _is_setting(found: Suspect, prefix: str) -> bool:
-    """Return True if an assignment has the form of a setting, whose value is taken for a secret even if it is a plain word."""
+    """Return True for the form of a setting, in which even a plain word counts as a secret."""
     sign = found.key.rstrip("\"'`")
     named = (prefix + found.key).isupper()  # DB_PASSWORD of an environment
     named = named or ("." in prefix and found.group == "bare")  # spring.datasource.password

@@ -310,9 +310,9 @@ def _merge(ranges: Sequence[Range]) -> Range:
 
 
 def _read_period(form: str, words: list[str], now: datetime, future: bool = False) -> Period:
-    """Return the period that an expression of a form (a key of `FORMS`) names, open-ended if it lasts until now.
+    """Return the period that an expression names, open-ended if it lasts until now.
 
-    A weekday alone is the latest one before today, or the next one with `future`.
+    `form` is a key of `FORMS`. A weekday alone is the latest one before today, or the next one with `future`.
     """
     today = _floor(now, "day")
     which = words[-2] if len(words) > 1 else ""  # "last", "next", "this" …
@@ -338,7 +338,7 @@ def _read_period(form: str, words: list[str], now: datetime, future: bool = Fals
 
 
 def _read_weekday(name: str, which: str, today: datetime, future: bool) -> Period:
-    """Read a weekday: the one of this week, the next one after today, or else the latest one before today."""
+    """Read a weekday: of this week, the next one after today, or else the latest one before."""
     days = WEEKDAYS.index(name) - today.weekday()
     if which == "next" or (future and not which):
         days = (days - 1) % 7 + 1  # from 1 to 7

@@ -144,7 +144,7 @@ def recall(
 
 
 def _answer_from_record(question: str, query: Query, ask: Ask, store: Store) -> Answer | None:
-    """Answer a question about the last session, or about a time, from what is on record; None for any other."""
+    """Answer a question about the last session or a time from the record; None for any other."""
     if resumed := resume(question, query, ask.filter, store):
         page = tuple(resumed.hits[ask.offset : ask.offset + ask.limit])
         hints = (*resumed.hints, *ask.hints)

@@ -802,7 +802,7 @@ def test_a_conversation_disputes_nothing_in_the_briefing(memory, hear, sessions)
 def test_the_briefing_leaves_out_what_a_later_conversation_changed(memory, hear):
     hear([PLANNED], [CHANGED], replaces=0.95)
     briefing = render_briefing(Hook("session-start", "claude"), memory).text
-    assert CHANGED[1] in briefing
+    assert CHANGED[1].rstrip(".") in briefing
     assert PLANNED[1] not in briefing
 
 

@@ -68,7 +68,7 @@ PREAMBLES = (
 _OUTPUTS = ("input_text", "output_text", "text")
 # How the answer of a command says its exit status, as text or as JSON.
 _EXITED = re.compile(r"\b[Ee]xit(?:ed with code |_code\W{1,4}| code: )(-?\d{1,9})")
-# By which the app shows what was done: `::git-create-pr{branch="x" url="https://…/pull/7"}`, in lines of their own.
+# By which the app shows what was done: `::git-create-pr{branch="x" url="https://…/pull/7"}`, each on a separate line.
 _DIRECTIVE = r"::(git-[a-z-]{2,30}|created-thread)\{([^}\n]{0,1000})\}"
 _DIRECTIVES = re.compile(rf"^[ \t]{{0,8}}(?:{_DIRECTIVE}[ \t]{{0,8}}){{1,20}}$\n?", re.MULTILINE)
 _NUMBER = re.compile(r"/(?:pull|merge_requests)/(\d{1,9})\b")

@@ -290,15 +290,15 @@ def _list_sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
 def _drop_repeated(found: Sequence[Memory], shown: Sequence[str]) -> list[Memory]:
     """Leave out what a line above it, or a better one, says already."""
     known = [find_telling_words(text) for text in shown]
-    said = [_fold(text) for text in shown]
+    lines = [_fold(text) for text in shown]
     kept = []
     for one in found:
         words, text = find_telling_words(one.content), _fold(one.content)
         repeats = any(len(words & others) >= REPEATED_SHARE * len(words) for others in known)
-        repeats = (repeats and len(words) > FEW_TELLING) or any(text in line for line in said)
+        repeats = (repeats and len(words) > FEW_TELLING) or any(text in line for line in lines)
         if one.source_type != "transcript" or not repeats:
             known.append(words)
-            said.append(text)
+            lines.append(text)
             kept.append(one)
     return kept
 

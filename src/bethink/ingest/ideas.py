@@ -91,7 +91,7 @@ PLAIN_CUE = 3.0
 CUE_BEGINNING = 40  # characters of a sentence in which a cue says what all of it is; set by hand
 # Share of the shorter text's words from which two texts may say the same. By hand.
 SHARED_MOST = 0.6
-SAID_BEFORE = (
+REPEATS_SHARE = (
     0.8  # share of a statement's words that an earlier one holds, from which it repeats it; by hand
 )
 # Telling words of a task that is put off and points back, up to which it does not say what it is: "I'll do it next week". By hand.
@@ -578,25 +578,25 @@ def _keep_different(found: Sequence[Found], known: Known) -> list[Found]:
     for chance, kind, each in sorted(found, key=lambda one: (RANKS[one[2].speaker], -one[0])):
         place = each.turn, kind == "todo"
         most = TODOS_PER_TURN if kind == "todo" else IDEAS_PER_TURN[each.speaker]
-        held = next((at for at, one in enumerate(kept) if _holds(each, one[2])), None)
-        if held is not None and kept[held][1] in (kind, "question", "todo"):
+        known_at = next((at for at, one in enumerate(kept) if _holds(each, one[2])), None)
+        if known_at is not None and kept[known_at][1] in (kind, "question", "todo"):
             each = each._replace(text=each.statement.text)  # two statements
-        elif held is not None:
+        elif known_at is not None:
             # The sentence before a statement of another kind says what it is about.
-            surest, own, other = kept[held]
+            surest, own, other = kept[known_at]
             text = f"{each.statement.text} {other.text}"
             text = text if len(text) <= LONGEST_STATEMENT else each.text
-            kept[held] = surest, own, other._replace(text=text)
+            kept[known_at] = surest, own, other._replace(text=text)
             continue
-        said = any(_covers(one, each) for *_, one in kept) or _is_known(kind, each, known)
-        if of_turn[place] < most and not said:
+        repeated = any(_covers(one, each) for *_, one in kept) or _is_known(kind, each, known)
+        if of_turn[place] < most and not repeated:
             kept.append((chance, kind, each))
             of_turn[place] += 1
     return sorted(kept, key=lambda one: (one[2].turn, one[2].statement.position))
 
 
 def _holds(each: PlacedStatement, known: PlacedStatement) -> bool:
-    """Return True if a statement goes on with a sentence that is kept as an idea of its own."""
+    """Return True if a statement goes on with a sentence that is kept as another idea."""
     grown = each.text != each.statement.text
     return grown and known.turn == each.turn and known.statement.core in each.text
 
@@ -606,7 +606,7 @@ def _is_known(kind: str, each: PlacedStatement, known: Known) -> bool:
     role = "user" if each.speaker == "user" else "assistant"
     words = content_words(each.text)
     return any(
-        len(words & content_words(text)) >= SAID_BEFORE * len(words)
+        len(words & content_words(text)) >= REPEATS_SHARE * len(words)
         and not (contrasts(each.text, text) or other_tickets(each.text, text))
         for own, by, text in known
         if own == kind and by in (role, "user")

@@ -245,7 +245,7 @@ def _take(
 ) -> tuple[str, Indexed]:
     """Store one page: the turns of each session, in its project, and how far the file was read."""
     memory, states = reading.memory, reading.states
-    # What a transcript says was not typed into Bethink: `undo` leaves it, whoever started the reading.
+    # What a transcript says was not typed into Bethink: `undo` leaves it, no matter who started the reading.
     actor = BACKGROUND if memory.is_person else memory.actor
     batch = Batch(at=memory.clock(), actor=actor)
     total = Indexed(transcripts=1, lines=page.lines, skipped=dict(page.skipped))

@@ -322,7 +322,7 @@ def test_config_says_that_text_is_sent_away(feather, command):
 
 def test_choosing_a_language_model_says_that_sessions_are_sent(machine):
     said = machine.run("config", "llm", "anthropic").stderr
-    assert "Each session is sent to it after its end" in said
+    assert "Each session is sent to the language model anthropic" in said
 
 
 def test_doctor_says_where_text_is_sent(feather):

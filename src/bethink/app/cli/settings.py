@@ -94,9 +94,9 @@ def describe_sending(now: configuration.Config) -> list[str]:
             " (notes, turns of conversations and their summaries, documents, code) and your searches."
             " Private parts and secrets are removed from what is stored; a search is sent as typed."
         )
-    if plugins.LANGUAGE_MODELS.is_ours(now.llm):  # another one may run in this process
+    if now.llm not in ("", "none"):
         found.append(
-            f"The language model {now.llm} is remote. Each session is sent to it after its end,"
+            f"Each session is sent to the language model {now.llm} after its end,"
             " without private parts and secrets."
         )
     return found

@@ -65,12 +65,9 @@ from bethink.language.waiting import ANOTHER_TIME, BACKLOG_HEADING, DEFERS, POST
 from bethink.model import Entity
 from bethink.store.words import space_out
 
-# How probably a statement of an agent must be worth keeping: of those between .14 and .25, one in four is, on 54 labelled conversations
-# (bench/LOG.md, 2026-11-19).
-WORTH_KEEPING = 0.25
-WORTH_DECIDING = (
-    0.14  # of a decision with its reason: what is proposed leads to what is settled (bench/sde.py)
-)
+# How probably a statement of an agent must be worth keeping. From .25 on, .02 more of what is kept is right, and .03 less of what a
+# careful reader would keep is found, on 32 labelled conversations of 19 repositories (bench/LOG.md, 2026-11-19).
+WORTH_KEEPING = 0.14
 # How probably a user's statement must last: where six of ten that are kept are right, and eight of ten that last are kept, on 83 sessions
 # of 26 repositories (bench/LOG.md, 2026-11-19).
 USER_LASTS = 0.2
@@ -441,8 +438,7 @@ def _name_kind(
     work = REPORTS_OWN_WORK.holds(statement.core) and not intent
     passing = points or work or asks(statement.text)
     kind = max(LASTING_KINDS, key=reading.kinds.__getitem__)
-    least = WORTH_DECIDING if kind == "decision" else WORTH_KEEPING
-    worthy = intent or not (waiting or chance < least)
+    worthy = intent or not (waiting or chance < WORTH_KEEPING)
     if passing or not worthy:
         return "none", 0.0
     if intent:

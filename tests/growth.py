@@ -19,7 +19,7 @@ from bethink.language.pattern import Pattern
 from bethink.text import LatePattern
 
 FACTOR = 30  # ten times the text may cost so many times as much: linear with a wide margin, far below quadratic
-FLOOR = 0.001  # seconds below which a measurement is noise
+FLOOR = 0.002  # seconds below which a measurement is noise
 PATIENCE = 2.0  # seconds of processor time after which a call counts as endless
 
 METHODS = ("match", "fullmatch", "search", "findall", "finditer", "sub", "subn", "split")

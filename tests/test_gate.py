@@ -445,6 +445,7 @@ EXITS = {
         "app/cli/console.py:talk",
         "app/cli/console.py:ask_yes_no",  # asks at a terminal
         "app/cli/console.py:write",  # a bar at a terminal
+        "app/cli/console.py:__call__",  # the same as a line, where there is no terminal
         "app/cli/main.py:main",
     },
     "writelines": {"app/cli/console.py:print_data", "app/cli/transfer.py:export"},

@@ -295,7 +295,9 @@ def _drop_repeated(found: Sequence[Memory], shown: Sequence[str]) -> list[Memory
     for one in found:
         words, text = find_telling_words(one.content), _fold(one.content)
         repeats = any(len(words & others) >= REPEATED_SHARE * len(words) for others in known)
-        repeats = (repeats and len(words) > FEW_TELLING) or any(text in line for line in lines)
+        # A rule keeps its own line, even if the digest quotes the request that states it.
+        within = any(text in line for line in lines) and not lasts(one.content)
+        repeats = (repeats and len(words) > FEW_TELLING) or within
         if one.source_type != "transcript" or not repeats:
             known.append(words)
             lines.append(text)

@@ -68,7 +68,8 @@ _ASSIGNMENT = compile_late(
 )
 _GROUP = compile_late(r"\(([^()]{1,2000})\)(?: ?2>&1)?")
 _SHELL = compile_late(r"(?:/usr)?(?:/bin/)?(?:ba|z|da)?sh -l?c (['\"])([^'\"]{1,2000})\1\s*")
-_STRING = compile_late(r"(?s)'[^']{0,4000}'|\"(?:\\.|[^\"\\]){0,4000}\"")
+# A quoted part or an escaped sign.
+_STRING = compile_late(r"(?s)\\.|'[^']{0,1000}'|\"(?:\\.|[^\"\\]){0,1000}\"")
 _HIDDEN = compile_late("\0(\\d{1,9})\0")
 _TO_FILE = compile_late(r"(?:^|[^<>&\d=-])>{1,2}\s?(?!/dev/|/tmp/|&)[\w./~$-]")
 _PLACES = compile_late(

@@ -18,7 +18,7 @@ REPORTS_WORK = Pattern(
 )
 _CODE_VERB = (
     r"(?:(?:add|updat|remov|renam|chang|correct|replac|extract|mov|trimm?|reword|adjust|bump|wir|revert|creat|implement|refactor|simplif|document"
-    r"|sort|link|cross-referenc|rewrit|renumber|switch|split|merg|delet|extend|convert|register|introduc|dropp?|harden|clean|patch|expos|improv|configur|enabl|disabl|us|open|fix|stopp|restart)(?:ed|ied|ten|d)|made|appl(?:y|ied)|built|wrote|re-?ran|set)\b"
+    r"|sort|link|cross-referenc|rewrit|renumber|switch|split|merg|delet|extend|convert|register|introduc|dropp?|harden|clean|patch|expos|improv|configur|enabl|disabl|us|open|fix|stopp|restart)(?:ed|ied|ten|d)|made|appl(?:y|ied)|built|wrote|re-?ran|set)\b(?!:)"
 )
 REPORTS_OWN_WORK = Pattern(
     "an agent reports its own work without a reason",
@@ -37,6 +37,7 @@ REPORTS_OWN_WORK = Pattern(
         "We renamed the parser",
         "The added rows are never sorted",
         "Decision: we switched to Redis",
+        "Fixed: the runner now sets TZ",
     ),
 )
 DIAGNOSES = Pattern(

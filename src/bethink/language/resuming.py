@@ -72,7 +72,7 @@ ASKS_WHAT_IS_LEFT = Pattern(
     start=True,
     flags=0,
     words=tuple(
-        "what,any ,are there,next step,loose ends,was ,qué,que,cuál,cual,reste,ensuite,残,何,次,つぎ,还,接下来,下一步".split(
+        "what,any ,are there,next step,loose ends,was ,qué,que,cuál,cual,quais,reste,ensuite,что,남,다음,残,何,次,つぎ,还,接下来,下一步".split(
             ","
         )
     ),

@@ -69,6 +69,7 @@ class ReadStore:
         self.records = store.records
         # About the database
         self.check = store.check
+        self.list_note_names = store.list_note_names
         self.list_notes = store.list_notes
         self.overview = store.overview
         self.read_note = store.read_note

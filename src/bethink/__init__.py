@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # not the one of `typing`, whose import alone is most of the time in which Ctrl-C would meet nobody
 
-__version__ = "0.22.0"
+__version__ = "0.23.0"
 __all__ = ["Bethink", "Memory", "__version__"]
 
 if TYPE_CHECKING:

@@ -71,7 +71,7 @@ SECTIONS = {
             Column("next-day", "in three hits", "in three hits"),
             Column("next-day", "prompt tokens", "tokens a prompt", 0, True, False),
         ),
-        "nothing until 0.23.0. The prompts at which it showed nothing were read after that, so trust the next section more.",
+        "nothing until 0.22.0. The prompts at which it showed nothing were read after that, so trust the next section more.",
     ),
     "investigations": Section(
         "The day after an investigation",

@@ -253,3 +253,10 @@ def test_what_a_transcript_closed_is_not_undone(cli, with_model, tmp_path):
     cli.ok("backfill", talk)
     assert [one["answered"] for one in cli.json("list", "--kind", "todo")] == [True]
     assert "There is no change to undo" in cli.fails("undo", code=2)
+
+
+def test_an_edit_that_changes_nothing_is_skipped(cli):
+    id = cli.add("We use tabs")
+    cli.ok("update", id, "--content", "We use tabs")
+    cli.ok("undo")
+    assert cli.json("list") == []

@@ -170,3 +170,14 @@ def test_the_reason_may_be_in_the_conversation_around_the_decision(cli):
     assert told["decision"]["kind"] == "decision"
     assert told["because"] == "it expires the rendered pages by itself"
     assert "Redis fits best" in told["because_from"]["content"]
+
+
+def test_an_id_names_the_statement(cli):
+    id = cli.add("We chose pnpm because npm hoists wrongly", "--kind", "decision")
+    cli.add("We chose Redis because it is fast", "--kind", "decision")
+    assert "npm hoists wrongly" in cli.ok("why", id[:13])
+
+
+def test_an_unknown_id_is_not_explained(cli):
+    cli.add("We chose pnpm because npm hoists wrongly", "--kind", "decision")
+    assert "No decision about 01a1f5d4-2dd3 is known" in cli("why", "01a1f5d4-2dd3").err

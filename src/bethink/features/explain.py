@@ -1,9 +1,11 @@
 """Explain a subject: the statement about it, its reason, what it replaced, and its original turn."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from bethink.api import Bethink
+from bethink.errors import BethinkError
 from bethink.ingest.sentences import split_sentences
 from bethink.ingest.wording import count_shared_words
 from bethink.judge import describe_place
@@ -11,6 +13,7 @@ from bethink.language.reasons import find_marked_reason, find_reason, list_secon
 from bethink.model import Hit, Memory
 from bethink.recall.expand import expand
 from bethink.recall.unrelated import NOTHING_FITS
+from bethink.store.base import looks_like_id
 
 # Kinds that settle something, and others that may contain an implicit choice. Questions and to-dos explain nothing.
 SETTLED = ("decision", "preference", "conclusion", "solution")
@@ -42,9 +45,18 @@ class Explanation(NamedTuple):
     said: Memory | None  # the turn of a conversation
 
 
+def _find_by_id(memory: Bethink, subject: str) -> Sequence[Hit]:
+    """Return the memory that a subject names by its id, as other commands print it."""
+    if not looks_like_id(subject):
+        return ()
+    with suppress(BethinkError):
+        return [Hit(memory.one(subject), 1.0, {})]
+    return ()
+
+
 def explain(memory: Bethink, subject: str) -> Explanation | None:
     """Find the statement that fits a subject best, and its reason; None if nothing fits."""
-    hits = _find_statements(memory, subject, (*SETTLED, *OTHERS))
+    hits = _find_by_id(memory, subject) or _find_statements(memory, subject, (*SETTLED, *OTHERS))
     hits = hits or _find_statements(memory, subject, PASSAGES)
     if not hits:
         return None

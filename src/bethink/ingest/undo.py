@@ -78,8 +78,13 @@ def find_last_change(store: Store, scopes: Sequence[str], actor: str) -> LastCha
 
 def _group(found: Sequence[_Recorded]) -> list[tuple[_Recorded, ...]]:
     """Return the events of each change, newest first."""
-    own = [one for one in found if one.event.action not in _SKIPPED]
+    own = [one for one in found if one.event.action not in _SKIPPED and _changed(one.event)]
     return [tuple(members) for _, members in groupby(own, key=lambda one: one.event.at)]
+
+
+def _changed(event: Event) -> bool:
+    """Return True unless an update wrote the values that were there."""
+    return event.action != "update" or event.before != event.after
 
 
 def _skip_undone(groups: Sequence[tuple[_Recorded, ...]]) -> tuple[_Recorded, ...]:

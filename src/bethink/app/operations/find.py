@@ -241,7 +241,7 @@ def recall(
 )
 def why(
     memory: "Bethink",
-    subject: Annotated[str, Arg("the subject of a decision", words=True)],
+    subject: Annotated[str, Arg("the subject of a decision, or its id", words=True)],
 ) -> "tuple[str, Explanation | None]":
     """Explain a decision: the statement, its reason, what it replaced and where it was said."""
     from bethink.features.explain import explain

@@ -75,7 +75,7 @@ _LOOKS = compile_late(
     r"|xcrun simctl list|adb devices|supabase status|systemctl status|redis-cli ping"
     r"|(?:npx |pnpm |yarn |uvx? (?:run )?)?\S+ (?:--version|-v|-V|--help|--list|--tasks|version|help))(?:\s|$)"
 )
-# Questions to a database or an interpreter: what they did, if anything, is told by no word of them.
+# Questions to a database or an interpreter, which fix nothing themselves.
 _ASKS = compile_late(
     r"(?:\S*/)?(?:rails (?:runner|console)|rake -T|psql|mysql|sqlite3|redis-cli|mongosh?|node -[ep]|python3? -c|ruby -e|php -r|perl -e)\b(?!.{0,200}\b(?:create|alter|insert|update|delete|drop|grant|set|flush\w{0,5})\b)",
     re.IGNORECASE,
@@ -183,8 +183,6 @@ _CHECKS = compile_late(
 _FETCHES = compile_late(r"^\S{1,20} (?:add|install|i|remove|uninstall|upgrade|update)\b")
 CODE = ("type or lint rule", "test expectation")  # kinds that an edit of the code fixes
 FLAKY = "flaky"
-# Kinds that may pass without anybody's doing; the others wait for a step, which may have been taken elsewhere.
-_BY_ITSELF = (*CODE, "other")
 # Kinds that no other wording of the command fixes.
 _NOT_BY_WORDING = (*CODE, "permission", "service not running", "port in use")
 # Kinds that lie in what a command needs, not in the code that it works on.
@@ -247,7 +245,7 @@ _SYNONYMS = tuple(
 _PREPARES = compile_late(
     r"\b(?:install|add|sync|restore|bootstrap|setup|init|update|upgrade|login|auth|start|up|restart|enable|create|build|generate|gen|migrate|kill|stop|chmod|chown|export|clean|reset|pull|mkdir|trust|allow|use|unlock|set)\b"
 )
-# Commands of git that prove and need something for the very paths that they name.
+# Commands of git whose outcome depends on the paths that they name.
 _BY_PATH = ("git add", "git rm", "git mv", "git commit", "git restore")
 JOINT = " && "
 # Commands that carry a change to where it is checked, and are not the change.
@@ -801,7 +799,8 @@ def _find_fix(one: Pending, run: Run, event: ToolEvent) -> Failure | None:
         fix = describe_fix(failure, changes)
         if not changes and one.cleared is None:
             failed_as, failure = failure.kind, failure._replace(kind=FLAKY)
-            by_itself = failed_as in _BY_ITSELF and not one.interrupted
+            # Others wait for a step that may have been taken elsewhere, such as a login.
+            by_itself = failed_as in CODE and not one.interrupted
             fix = "passed when run again" if by_itself and one.commands <= _NEAR else ""
     elif one.commands < _NEAR and (
         _is_substitute(failure, run.command)
@@ -1013,8 +1012,8 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
         made = [one for one in commands if not _CARRIES.match(strip_command(one))]
         commands = made or commands
     remedy = _REMEDIES.get(failure.kind)
-    told = [command for command in commands if _may_fix(failure, command)]
-    remedies = [command for command in told if remedy and remedy.search(command)]
+    possible = [command for command in commands if _may_fix(failure, command)]
+    remedies = [command for command in possible if remedy and remedy.search(command)]
     if remedies:
         return f"ran `{show_command(remedies[-1])}`"
     if failure.kind not in CODE and not (
@@ -1033,7 +1032,7 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
     if 0 < len(edits) <= _FILES:
         return "edited " + " and ".join(_describe_edit(*one) for one in edits.items())
     others = [command for command in commands if not command.startswith("cd ")]
-    certain = all(command in told for command in others)
+    certain = all(command in possible for command in others)
     if certain and 0 < len(others) <= _FILES and not any(file for file, _ in changes):
         return "ran " + " and ".join(f"`{show_command(command)}`" for command in others)
     return ""
@@ -1075,7 +1074,7 @@ def _selects_other(old: str, new: str) -> bool:
 
 
 def _is_about_another(failure: Failure, command: str) -> bool:
-    """Return True if a command passes because it is about another thing than the one that the error names."""
+    """Return True if a command passes because it does not name what the error names."""
     if _is_known(failure.command) and name_family(failure.command) not in _BY_PATH:
         return False
     if failure.kind == "wrong flag":

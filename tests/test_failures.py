@@ -196,7 +196,7 @@ def test_the_line_that_says_why_is_found(output, expected):
     [
         pytest.param("Cannot find module 'zod'", "missing dependency", id="module"),
         pytest.param("unknown flag: --stat", "wrong flag", id="flag"),
-        pytest.param("fatal: pathspec 'a' did not match any files", "wrong directory", id="path"),
+        pytest.param("fatal: pathspec 'a' did not match any files", "other", id="path"),
         pytest.param("error: DATABASE_URL is not set", "environment variable", id="variable"),
         pytest.param("go.mod requires go >= 1.25.7", "version", id="version"),
         pytest.param("open /etc/x: permission denied", "permission", id="permission"),

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from test_failures import backfill, fixes, hook, outcomes, ran, session
+from transcripts import claude_call, claude_says
 
 from bethink.ingest.causes import name_causes
 from bethink.ingest.commands import name_job
@@ -392,6 +393,95 @@ def test_a_check_that_passed_unchanged_twice_is_called_flaky(cli, tmp_path):
     assert at(cli, "pytest -q", reset) == (
         "Flaky: the same command passed unchanged after this error (2 times, last 2026-05-01, session s1)"
     )
+
+
+IGNORED = "The following paths are ignored by one of your .gitignore files:\nNOTES.md"
+UNMATCHED = "fatal: pathspec 'docs/old.md' did not match any files"
+NO_SERVER = 'server "sandman" not found'
+
+
+@pytest.mark.parametrize(
+    ("calls", "command", "error"),
+    [
+        pytest.param(
+            [("git add a.rb NOTES.md", IGNORED, True), ("git stash pop",), ("git add b.rb",)],
+            "git add TODO.md",
+            IGNORED,
+            id="other paths were added later",
+        ),
+        pytest.param(
+            [
+                ("sandcastle create foo", "ada@web: Permission denied (publickey).", True),
+                ("ssh web \"sudo rails runner 'puts Sandbox.find(3).status'\"",),
+                ("sandcastle start bar",),
+            ],
+            "sandcastle create baz",
+            "ada@web: Permission denied (publickey).",
+            id="a look at another machine",
+        ),
+        pytest.param(
+            [
+                ("sandcastle create foo", "boom: the pool has no room", True),
+                ("ssh web 'sudo systemctl restart pool'",),
+                ("sandcastle create foo",),
+            ],
+            "sandcastle create foo",
+            "boom: the pool has no room",
+            id="a command on another machine",
+        ),
+        pytest.param(
+            [("sandcastle use sandman", NO_SERVER, True), ("sandcastle use l2",)],
+            "sandcastle use sandman",
+            NO_SERVER,
+            id="another server than the one that was not found",
+        ),
+        pytest.param(
+            [("npm whoami", "npm error 401 Unauthorized - GET /-/whoami", True), ("npm whoami", "ada")] * 2,
+            "npm whoami",
+            "npm error 401 Unauthorized - GET /-/whoami",
+            id="an unrecorded login",
+        ),
+        pytest.param(
+            [
+                ("fleetctl status web", "boom: fleet web has no members", True),
+                ("psql -c 'select count(*) from members'",),
+                ("fleetctl status web",),
+            ],
+            "fleetctl status web",
+            "boom: fleet web has no members",
+            id="a query",
+        ),
+    ],
+)  # fmt: skip
+def test_no_fix_is_learned_from(cli, tmp_path, calls, command, error):
+    learned(cli, tmp_path, *calls)
+    assert at(cli, command, error) == ""
+
+
+def test_a_pass_behind_words_of_the_user_is_no_luck(cli, tmp_path):
+    reset = "E   ConnectionResetError: reset by peer"
+    place = {"cwd": str(cli.project)}
+    fails, passes = (
+        claude_call("pytest -q", reset, True, **place),
+        claude_call("pytest -q", "3 passed", **place),
+    )
+    said = claude_says("Okay, I started the proxy for you. Please go on.", "user", **place)
+    one = [*fails, claude_says("The peer resets the connection.", **place), said, *passes]
+    backfill(cli, tmp_path, *one, claude_says("It passes.", **place))
+    assert cli.json("failures") == []
+
+
+def test_files_that_git_does_not_know_are_no_wrong_directory(cli, tmp_path):
+    learned(cli, tmp_path, *[("git rm docs/old.md", UNMATCHED, True), ("ls docs",)] * 2)
+    causes = [one["cause"] for one in cli.json("failures")]
+    assert "wrong directory" not in causes
+
+
+def test_the_same_words_of_different_commands_are_two_failures(cli, tmp_path):
+    learned(
+        cli, tmp_path, ("git add docs/old.md", UNMATCHED, True), ("cd .. && git add docs/old.md",)
+    )
+    assert at(cli, "git rm docs/old.md", UNMATCHED) == ""
 
 
 def test_luck_does_not_replace_a_fix(cli, tmp_path):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
 from functools import partial
 from typing import NamedTuple
 
@@ -73,6 +74,11 @@ _LOOKS = compile_late(
     r"|pip3? (?:list|show|freeze|check)|uv (?:pip (?:list|show|tree)|tree)|poetry (?:show|env info)|cargo (?:tree|metadata|search)|go (?:list|env|doc)|brew (?:list|info|search)|rustup show|nvm (?:ls|list|current)"
     r"|xcrun simctl list|adb devices|supabase status|systemctl status|redis-cli ping"
     r"|(?:npx |pnpm |yarn |uvx? (?:run )?)?\S+ (?:--version|-v|-V|--help|--list|--tasks|version|help))(?:\s|$)"
+)
+# Questions to a database or an interpreter, which fix nothing themselves.
+_ASKS = compile_late(
+    r"(?:\S*/)?(?:rails (?:runner|console)|rake -T|psql|mysql|sqlite3|redis-cli|mongosh?|node -[ep]|python3? -c|ruby -e|php -r|perl -e)\b(?!.{0,200}\b(?:create|alter|insert|update|delete|drop|grant|set|flush\w{0,5})\b)",
+    re.IGNORECASE,
 )
 # Steps that only set the stage for the next one.
 _STAGE = compile_late(
@@ -161,7 +167,7 @@ KINDS: Mapping[str, re.Pattern[str]] = {
         "type or lint rule": r"error TS\d|error\[E\d|\bTS\d{4}\b|is not assignable|mypy|eslint|\bclippy|\(?\bno-[a-z]+(?:-[a-z]+)+\b|\b(?:E|F|W|I|N|B|C|D|UP|SIM|RUF|PL[A-Z]?|ANN|ARG|S|T|TRY)\d{3,4}\b"
         r"|\blint|formatt?(?:ed|ing)|gofmt|prettier|would reformat|undefined: \w|declared and not used|imported and not used|undeclared name|cannot use .{1,80} as|cannot find name"
         r"|mismatched types|cannot convert|\.(?:go|rs|c|cc|cpp|h|java|kt|swift):\d+:\d+: |syntax ?error|unused (?:import|variable)|incompatible types|does not exist on type|parse error|expected `|unresolved reference|✖ \d+ problem",
-        "wrong directory": r"pathspec|\bcd(?::\d+)?: .{0,200}(?:no such file|not a directory)|not a git repository|could not find .{0,40}(?:package\.json|cargo\.toml|go\.mod|pyproject|makefile|gemfile)"
+        "wrong directory": r"\bcd(?::\d+)?: .{0,200}(?:no such file|not a directory)|not a git repository|could not find .{0,40}(?:package\.json|cargo\.toml|go\.mod|pyproject|makefile|gemfile)"
         r"|no package\.json|go\.mod file not found|ENOENT.{0,80}package\.json|no importer manifest|does not contain main module|directory prefix .{1,80} does not contain"
         r"|outside (?:the )?(?:repository|main module)|no such file or directory|cannot access|can't open file|no makefile found|no such directory|does not exist",
         "test expectation": r"assert|expected|--- FAIL|\b(?-i:FAIL(?:ED|URES?)?)\b|failing|\b\d+ failed|toEqual|toBe\b|snapshot|to equal|test.{0,20}failed|\bnot ok\b",
@@ -235,6 +241,12 @@ _SYNONYMS = tuple(
         "migrate migration migrations upgrade",
     )
 )
+# What fixes a command whose program is not known: it gets ready what the error may be about.
+_PREPARES = compile_late(
+    r"\b(?:install|add|sync|restore|bootstrap|setup|init|update|upgrade|login|auth|start|up|restart|enable|create|build|generate|gen|migrate|kill|stop|chmod|chown|export|clean|reset|pull|mkdir|trust|allow|use|unlock|set)\b"
+)
+# Commands of git whose outcome depends on the paths that they name.
+_BY_PATH = ("git add", "git rm", "git mv", "git commit", "git restore")
 JOINT = " && "
 # Commands that carry a change to where it is checked, and are not the change.
 _CARRIES = compile_late(r"git (?:add|commit|push|stash)\b")
@@ -245,6 +257,7 @@ _REMEMBERED = 12  # changes since a failure; a bound
 _PENDING = 12  # failures of a session that wait for their fix; a bound
 # Commands behind a failure among which another form of it counts as its correction. By hand.
 _NEAR = 8
+_SPELT = 0.7  # likeness of two spellings of one word; by hand
 _FILES = 2  # edited files that can be named as the fix; by hand
 _TEXT = 160  # characters of a command, an error or a changed line
 _ERROR_LENGTH = 600  # characters of an error that its signature is made of
@@ -290,6 +303,7 @@ class Pending(NamedTuple):
         None  # the changes after which the command failed in another way
     )
     commands: int = 0  # that ran since
+    interrupted: bool = False  # whether the user spoke since, who may have done anything
 
 
 # Shell lines
@@ -599,7 +613,8 @@ def sign_error(command: str, error: str) -> str:
         named = (posixpath.basename(name) for name in _FILE_NAME.findall(plain))
         normal = " ".join([normal, *sorted(set(named))]).lower()
     words = re.findall(r"[^\W\d_]{3,}", re.sub(r"<\w+>", "", normal))
-    basis = normal if len(words) >= 3 else f"{name_job(command)}\0{normal}"
+    vague = len(words) < 3 or "pathspec" in normal  # which many commands say of many things
+    basis = normal if not vague else f"{name_job(command)}\0{normal}"
     return blake2b(basis.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
@@ -680,6 +695,19 @@ def follow_events(
                 _note_change(pending, ["", run.command])
         pending = [one._replace(commands=one.commands + 1) for one in pending]
     return fixed, pending[-_PENDING:]
+
+
+def follow_turns(
+    turns: Iterable[tuple[str, Iterable[ToolEvent]]], waiting: Sequence[Pending] = ()
+) -> tuple[list[Failure], list[Pending]]:
+    """Follow the events of turns, each with the role of who speaks."""
+    pending, fixed = list(waiting), list[Failure]()
+    for role, events in turns:
+        if role == "user":
+            pending = [one._replace(interrupted=True) for one in pending]
+        ended, pending = follow_events(events, pending)
+        fixed += ended
+    return fixed, pending
 
 
 def _follow_tool(pending: list[Pending], event: ToolEvent) -> tuple[list[Failure], list[Pending]]:
@@ -770,8 +798,10 @@ def _find_fix(one: Pending, run: Run, event: ToolEvent) -> Failure | None:
         changes = one.changes if one.cleared is None else one.cleared
         fix = describe_fix(failure, changes)
         if not changes and one.cleared is None:
-            failure = failure._replace(kind=FLAKY)
-            fix = "passed when run again" if one.commands <= _NEAR else ""
+            failed_as, failure = failure.kind, failure._replace(kind=FLAKY)
+            # Others wait for a step that may have been taken elsewhere, such as a login.
+            by_itself = failed_as in CODE and not one.interrupted
+            fix = "passed when run again" if by_itself and one.commands <= _NEAR else ""
     elif one.commands < _NEAR and (
         _is_substitute(failure, run.command)
         or _is_other_environment(failure.command, run.command)
@@ -791,6 +821,8 @@ def _find_fix(one: Pending, run: Run, event: ToolEvent) -> Failure | None:
     if fix is None and failure.kind != "wrong directory" and _is_same_job(failure, run.command):
         ran = _find_remedies(one)
         fix = f"ran `{show_command(ran[-1])}`" if ran else None
+    if fix and fix.startswith("ran it in "):
+        failure = failure._replace(kind="wrong directory")
     return None if fix is None else failure._replace(fix=fix, fixed_line=event.line)
 
 
@@ -808,7 +840,17 @@ def _is_substitute(failure: Failure, command: str) -> bool:
 
 
 def _is_same_job(failure: Failure, command: str) -> bool:
-    return name_job(command) == name_job(failure.command)
+    """Return True if a command does the work of the failed one, on the same things where those matter."""
+    if name_job(command) != name_job(failure.command):
+        return False
+    by_path = name_family(failure.command) in _BY_PATH
+    if _is_known(failure.command) and not by_path:
+        return True
+    return _list_operands(failure.command) <= _list_operands(command)
+
+
+def _list_operands(command: str) -> set[str]:
+    return {word for word in strip_command(command).split() if not word.startswith("-")}
 
 
 def _is_other_environment(old: str, new: str) -> bool:
@@ -884,7 +926,35 @@ def _find_remedies(one: Pending) -> list[str]:
     """The commands since a failure that may fix its kind."""
     remedy = _REMEDIES.get(one.failure.kind)
     changes = one.changes if one.cleared is None else one.cleared
-    return [command for file, command in changes if remedy and not file and remedy.search(command)]
+    return [
+        command
+        for file, command in changes
+        if remedy and not file and remedy.search(command) and _may_fix(one.failure, command)
+    ]
+
+
+def _may_fix(failure: Failure, command: str) -> bool:
+    """Return True if a command behind a failure may be named as its fix."""
+    bare = strip_command(command)
+    if name_program(bare) in _REMOTE or (_ASKS.match(bare) and "<" not in bare):
+        return False
+    if name_family(failure.command) in _BY_PATH and failure.kind == "conflict":
+        named = " ".join([failure.error, *_list_operands(failure.command) - {"git"}])
+        words = {posixpath.basename(one.strip("'\"")) for one in command.split()[1:]}
+        return any(len(one) > 3 and one in named for one in words)
+    if _is_known(failure.command) or _PREPARES.search(bare):
+        return True
+    remedy = _REMEDIES.get(failure.kind)
+    words, known = (
+        set(re.findall(r"[^\W_]{4,}", one)) for one in (bare, f"{failure.command} {failure.error}")
+    )
+    program = name_program(bare) == name_program(failure.command)
+    return bool((remedy and remedy.search(bare)) or program or words & known)
+
+
+def _is_known(command: str) -> bool:
+    """Return True for a command of a program whose ways are known."""
+    return any(name_program(step) in PROGRAMS for step in command.split(JOINT))
 
 
 def _find_further(one: Pending, run: Run, new: Failure | None, event: ToolEvent) -> Failure | None:
@@ -942,7 +1012,8 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
         made = [one for one in commands if not _CARRIES.match(strip_command(one))]
         commands = made or commands
     remedy = _REMEDIES.get(failure.kind)
-    remedies = [command for command in commands if remedy and remedy.search(command)]
+    possible = [command for command in commands if _may_fix(failure, command)]
+    remedies = [command for command in possible if remedy and remedy.search(command)]
     if remedies:
         return f"ran `{show_command(remedies[-1])}`"
     if failure.kind not in CODE and not (
@@ -961,7 +1032,8 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
     if 0 < len(edits) <= _FILES:
         return "edited " + " and ".join(_describe_edit(*one) for one in edits.items())
     others = [command for command in commands if not command.startswith("cd ")]
-    if 0 < len(others) <= _FILES and not any(file for file, _ in changes):
+    certain = all(command in possible for command in others)
+    if certain and 0 < len(others) <= _FILES and not any(file for file, _ in changes):
         return "ran " + " and ".join(f"`{show_command(command)}`" for command in others)
     return ""
 
@@ -981,7 +1053,8 @@ def _describe_correction(one: Pending, run: Run) -> str | None:
     """The fix where a command passes in another form right behind its failure."""
     failure = one.failure
     if failure.command == run.command:
-        if failure.kind != "wrong directory":
+        elsewhere = failure.kind == "wrong directory" or "pathspec" in failure.error
+        if not elsewhere or run.place == failure.place:
             return None
         return f"ran it in {posixpath.basename(run.place.rstrip('/')) or run.place}"
     moves = (not file and change.startswith("cd ") for file, change in one.changes)
@@ -1000,6 +1073,28 @@ def _selects_other(old: str, new: str) -> bool:
     return old not in new and bool(after - before)
 
 
+def _is_about_another(failure: Failure, command: str) -> bool:
+    """Return True if a command passes because it does not name what the error names."""
+    if _is_known(failure.command) and name_family(failure.command) not in _BY_PATH:
+        return False
+    if failure.kind == "wrong flag":
+        return False
+    before, after = _list_operands(failure.command), _list_operands(command)
+    lost = {word for word in before - after if word in failure.error}
+    new = after - before
+    return any(
+        not any(word in failure.error or _is_alike(old, word) for word in new)
+        for old in lost
+        if new
+    )
+
+
+def _is_alike(old: str, new: str) -> bool:
+    """Return True if a word is another spelling of the same: a typing error, another folder or ending."""
+    one, two = posixpath.basename(old), posixpath.basename(new)
+    return one == two or SequenceMatcher(None, one, two).ratio() > _SPELT
+
+
 def _wraps(failure: Failure, command: str) -> bool:
     """Return True if a command runs the last step of the failed one inside of another environment."""
     step = failure.command.split(JOINT)[-1]
@@ -1014,7 +1109,7 @@ def _is_variant(failure: Failure, new: str) -> bool:
     old = failure.command
     steps = old.split(JOINT)
     looks = _LOOKS.match(strip_command(new)) and not _LOOKS.match(strip_command(old))
-    if looks or set(new.split(JOINT)) <= set(steps):
+    if looks or set(new.split(JOINT)) <= set(steps) or _is_about_another(failure, new):
         return False
     before, after = ({word.strip("'\"") for word in one.split()} for one in (old, new))
     family = name_family(steps[-1])

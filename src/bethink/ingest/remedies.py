@@ -19,7 +19,7 @@ from bethink.ingest.failures import (
     Pending,
     as_count,
     describes_same,
-    follow_events,
+    follow_turns,
     is_central,
     read_fix,
     show_command,
@@ -113,11 +113,11 @@ def _follow_threads(
     found: list[Failure] = []
     by_thread = sorted(new_turns, key=lambda one: one.turn.agent or "")
     for thread, turns in groupby(by_thread, key=lambda one: one.turn.agent or ""):
-        events = [redact_event(event) for one in turns for event in one.turn.events]
-        if not events:
+        by_turn = [(one.turn.role, [*map(redact_event, one.turn.events)]) for one in turns]
+        if thread not in waiting and not any(events for _, events in by_turn):
             continue
         before = [_load_pending(one) for one in waiting.pop(thread, [])]
-        fixed, left = follow_events(events, before)
+        fixed, left = follow_turns(by_turn, before)
         seen = {(one.failure.signature, one.failure.times) for one in before}
         unsolved = [one.failure for one in left if is_open_item(one.failure)]
         found += fixed
@@ -145,12 +145,12 @@ def is_open_item(failure: Failure) -> bool:
 
 
 def _dump_pending(one: Pending) -> list[Any]:
-    return [list(one.failure), one.changes, one.cleared, one.commands]
+    return [list(one.failure), one.changes, one.cleared, one.commands, one.interrupted]
 
 
 def _load_pending(values: Sequence[Any]) -> Pending:
-    failure, changes, cleared, commands = values
-    return Pending(Failure(*failure), list(changes), cleared, int(commands))
+    failure, changes, cleared, commands, *interrupted = values  # none from earlier versions
+    return Pending(Failure(*failure), list(changes), cleared, int(commands), interrupted != [False])
 
 
 def _rank(found: Iterable[Failure]) -> list[Failure]:

@@ -772,8 +772,8 @@ def test_a_briefing_does_not_repeat_a_short_statement_of_the_digest(shop):
     ("said", "prompt"),
     [
         pytest.param(
-            "remove all stale plans that are untracked",
-            "remove the stale plans that are untracked",
+            "delete all old drafts that are untracked",
+            "delete the old drafts that are untracked",
             id="order",
         ),
         pytest.param(

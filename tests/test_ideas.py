@@ -705,8 +705,8 @@ def test_a_short_reply_that_nothing_completes_is_not_kept(reader):
 @pytest.mark.parametrize(
     "said",
     [
-        "yes, fix it with full ceremony and update the PR",
-        "create feature branch and make doc cleanup and changes and create PR for my review",
+        "yes, fix it with all reviews and update the PR",
+        "create a branch and clean up the docs and open a PR for my review",
         "run the full test on incus again and write a report",
     ],
 )
@@ -720,6 +720,7 @@ def test_what_is_asked_for_once_is_no_preference(reader, said):
     [
         "Never swallow the error: the problem is that nobody sees it.",
         "From now on the error page must not fail without a log line.",
+        "So couldn't there be one number in the store? Never save the page of single books. And instead have one pair of numbers that change as the user turns pages.",
     ],
 )
 def test_a_rule_for_every_time_is_no_problem(reader, said):

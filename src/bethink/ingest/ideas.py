@@ -594,6 +594,7 @@ def _keep_different(found: Sequence[Found], known: Known) -> list[Found]:
             surest, own, other = kept[known_at]
             text = f"{each.statement.text} {other.text}"
             text = text if len(text) <= LONGEST_STATEMENT else each.text
+            own = kind if own in MENDED_KINDS and OPENS_RULE.holds(text) else own
             kept[known_at] = surest, own, other._replace(text=text)
             continue
         repeated = any(_covers(one, each) for *_, one in kept) or _is_known(kind, each, known)

@@ -766,3 +766,42 @@ def test_a_briefing_does_not_repeat_a_short_statement_of_the_digest(shop):
         conversations.backfill(memory, [("claude", talk)], trusted=True)
     shop.hear_turn("s8", "user", "decision", f"So {said.lower()}!")
     assert shop.start().lower().count(said.lower()) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "prompt"),
+    [
+        pytest.param(
+            "delete all old drafts that are untracked",
+            "delete the old drafts that are untracked",
+            id="order",
+        ),
+        pytest.param(
+            "yes, fix the checkout button and update the PR",
+            "fix the checkout button of the PR",
+            id="approval",
+        ),
+        pytest.param(
+            "Can you add a readme for the storefront?",
+            "add a readme for the storefront",
+            id="question",
+        ),
+    ],
+)
+def test_a_prompt_does_not_get_what_the_user_asked_for_once(shop, said, prompt):
+    shop.hear_turn("s7", "user", "preference", said)
+    assert shop.ask(prompt) == ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "We decided never to add a readme for the storefront",
+        "Never add a readme for the storefront",
+        "Use typedoc for the readme of the storefront, and add no other",
+        "Don't add a readme for the storefront, use typedoc instead of it",
+    ],
+)
+def test_a_prompt_gets_what_the_user_said_for_good(shop, said):
+    shop.hear_turn("s7", "user", "decision", said)
+    assert said in shop.ask("add a readme for the storefront")

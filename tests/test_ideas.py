@@ -185,7 +185,7 @@ def test_a_lasting_statement_is_kept_with_its_kind(reader, said, kind):
                     "decision",
                     "We will keep sessions in Valkey instead of Redis, because Redis changed its licence.",
                 ),
-                ("decision", "Please add the client to requirements.txt."),
+                ("fact", "Please add the client to requirements.txt."),
             ],
             id="user-let-s-settle-where-sessions-live-will",
         ),
@@ -249,7 +249,7 @@ def test_a_lasting_statement_is_kept_with_its_kind(reader, said, kind):
                     "The page has a filter for the status now. I added an index on the status column.",
                 ),
             ],
-            [("preference", "Add a filter to the backlog page.")],
+            [("fact", "Add a filter to the backlog page.")],
             id="user-will-removed-next-month-add-filter",
         ),
         pytest.param(
@@ -700,3 +700,29 @@ def test_another_number_is_another_idea(reader):
 def test_a_short_reply_that_nothing_completes_is_not_kept(reader):
     turns = [("assistant", "Two lists.\n\nQuality gates."), ("user", "Not mine."), REPLY]
     assert read_ideas(turns, reader) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "yes, fix it with all reviews and update the PR",
+        "create a branch and clean up the docs and open a PR for my review",
+        "run the full test on incus again and write a report",
+    ],
+)
+def test_what_is_asked_for_once_is_no_preference(reader, said):
+    found = kinds(reader, ("user", said), REPLY)
+    assert not {"preference", "decision"} & {kind for kind, _ in found}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Never swallow the error: the problem is that nobody sees it.",
+        "From now on the error page must not fail without a log line.",
+        "So couldn't there be one number in the store? Never save the page of single books. And instead have one pair of numbers that change as the user turns pages.",
+    ],
+)
+def test_a_rule_for_every_time_is_no_problem(reader, said):
+    found = kinds(reader, ("user", said), REPLY)
+    assert found and "problem" not in {kind for kind, _ in found}

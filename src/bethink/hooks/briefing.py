@@ -28,20 +28,14 @@ from bethink.hooks.prompt import (
     quote,
 )
 from bethink.hooks.rules import note_gone
+from bethink.hooks.standing import outlasts_its_task
 from bethink.hooks.state import Hook
 from bethink.language.detect import is_english
-from bethink.language.hedging import is_tentative
 from bethink.language.lasting import (
-    ASKS_UNMARKED,
-    CHATS,
-    CHOOSES,
-    DECIDES,
     FOUND_ON_THE_WAY,
     GUESSES,
     STANDING,
-    STEP_OF_TASK,
     TRAP,
-    WANTS_WORK,
 )
 from bethink.language.openers import LOOSE_CONNECTIVE
 from bethink.language.pointing import (
@@ -50,8 +44,7 @@ from bethink.language.pointing import (
     SPEAKS_FOR_ONESELF,
     THAT_JOINS,
 )
-from bethink.language.reports import DELIVERS, DIAGNOSES, SPEAKS_TO_USER
-from bethink.language.requests import ASKS_FOR_WORK
+from bethink.language.reports import DIAGNOSES, SPEAKS_TO_USER
 from bethink.language.rules import lasts
 from bethink.language.waiting import BARE_FOLLOW_UP
 from bethink.model import PERSONAL, TRUST
@@ -76,13 +69,7 @@ BRIEFED_KEPT = (
 )
 PASSING_KINDS = ("solution", "conclusion", "discovery")  # found on the way: the digest has them
 STANDING_KINDS = ("preference", "pattern", "architecture")
-# Probability from which a user's statement that binds is taken to last. Of the users' statements in 9 briefings 11 of 14 above it were worth a
-# line, and 4 of 20 below it; of 40 above it that bind nothing, 4 (bench/LOG.md, 2026-11-19).
-SURELY_LASTS = 0.35
 FEW_TELLING = 4  # words of a sentence that points back and says nothing by itself; on the decisions of 132 sessions, by hand
-LEAST_DESCRIBED = (
-    3  # telling words of a user's remark that binds nothing: "Limits are reset."; by hand
-)
 LEAST_BEGINNING = 20  # characters by which a cut item is known again; by hand
 # Share of a line's words that another line holds, from which it repeats that one. By hand.
 REPEATED_SHARE = 0.8
@@ -366,7 +353,7 @@ def _is_settled(one: Memory, now: Present) -> bool:
     of_user = one.metadata.get("role") == "user"
     if of_user and STANDING.holds(one.content):
         return not (GUESSES.holds(one.content) or _points_back(one.content, of_user))
-    if of_user and not _outlasts_its_task(
+    if of_user and not outlasts_its_task(
         one, of_last=now.last is None or one.session == now.last.id
     ):
         return False
@@ -377,28 +364,6 @@ def _is_settled(one: Memory, now: Present) -> bool:
     mended = not of_user and (DIAGNOSES.holds(one.content) or not _is_trap(one.content))
     unclear = _points_back(one.content, of_user) or tokens(one.content) > LINE_TOKENS
     return not (passing or mended or unclear)
-
-
-def _outlasts_its_task(one: Memory, of_last: bool = True) -> bool:
-    """Return True if a user's statement holds for more than the work that was asked for with it.
-
-    Plain decisions do, however probable the reader found that they last. What only describes something holds until the next session.
-    """
-    text = one.content
-    decides = DECIDES.holds(text)
-    step = DELIVERS.holds(text) or STEP_OF_TASK.holds(text)
-    wish = SPEAKS_FOR_ONESELF.holds(text) and not WANTS_WORK.holds(text)
-    wish = wish and not text[:4].lower().startswith("you ")  # a rule for every time says so
-    asks_now = text.startswith("/") or "please" in text.lower()
-    work = ASKS_FOR_WORK.holds(text) and not (wish or decides or CHOOSES.holds(text))
-    loose = is_tentative(text) or GUESSES.holds(text) or text.endswith("...")
-    passing = step or work or loose or (asks_now and not lasts(text))
-    passing = passing or text.endswith("?") or ASKS_UNMARKED.holds(text)
-    binds = CHOOSES.holds(text) or lasts(text) or wish or not is_english(text)
-    says_what = len(find_telling_words(text)) >= LEAST_DESCRIBED
-    describes = of_last and says_what and not CHATS.holds(text)
-    plain = binds or describes
-    return (decides or (plain and one.confidence >= SURELY_LASTS)) and not passing
 
 
 def _says_little(one: Memory) -> bool:

@@ -30,6 +30,7 @@ from bethink.hooks.matching import (
     score_match,
 )
 from bethink.hooks.rules import note_gone
+from bethink.hooks.standing import is_done_once
 from bethink.hooks.state import PERSON_SOURCES, Hook
 from bethink.ingest.redact import PRIVATE, redact
 from bethink.language.detect import is_english
@@ -160,8 +161,8 @@ def choose(
         pasted = one.kind == "context" or one.metadata.get("origin") == "pasted"
         if pasted and one.trust <= TRUST["pasted"]:
             return False  # pasted words, which nobody vouches for
-        if one.kind == "failure":
-            return False  # for the moment at which it happens again
+        if one.kind == "failure" or is_done_once(one):
+            return False  # for the moment at which it happens again, or for the one at which it was said
         if echo or is_in_every_context(one):
             return False
         return shown.emptied or not is_own(hook, one)

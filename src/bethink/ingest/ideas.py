@@ -52,7 +52,7 @@ from bethink.language.intents import (
     STATES_PROBLEM,
 )
 from bethink.language.kinds import ADDRESSES_EVERYONE, OF_A_PROJECT, WAY_OF_WORKING, cue_scores
-from bethink.language.lasting import CHOOSES, RESTRICTS, STANDING
+from bethink.language.lasting import CHOOSES, OPENS_RULE, RESTRICTS, STANDING
 from bethink.language.pattern import compile_pattern, fold_case
 from bethink.language.pointing import OPENS_POINTING_BACK, POINTS_BACK
 from bethink.language.questions import ASKS_LEAVE
@@ -60,6 +60,7 @@ from bethink.language.reasons import find_marked_reason
 from bethink.language.replies import ASKS_NEXT_STEP, IS_STEP
 from bethink.language.reports import ANNOUNCES_STEP, OF_THE_MOMENT, REPORTS_OWN_WORK
 from bethink.language.requests import PROPOSES, REQUEST_AS_QUESTION
+from bethink.language.rules import asks_for_now
 from bethink.language.vocabulary import weak_words
 from bethink.language.waiting import ANOTHER_TIME, BACKLOG_HEADING, DEFERS, POSTPONES
 from bethink.model import Entity
@@ -74,6 +75,8 @@ USER_LASTS = 0.2
 SPEAKERS = ("user", "assistant")
 RANKS = {"user": 0, "assistant": 1, "working": 2}  # whose wording is kept first
 LASTING_KINDS = ("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern")
+CHOICE_KINDS = ("decision", "preference")
+MENDED_KINDS = ("problem", "solution")  # which a rule is not
 PLAIN_CHANCE = 0.5  # least chance of a kind that the first words of a statement say; by hand
 LABELLED_CHANCE = 0.8  # chance of a kind that a label or a heading says outright; by hand
 FIRM_CHANCE = 0.75  # chance from which what an assistant says is firm; by hand
@@ -462,15 +465,24 @@ def _name_users_kind(each: PlacedStatement, reading: StatementReading) -> tuple[
     step = statement.label is None and ASKS_NEXT_STEP.holds(statement.completed)
     passing = doubts or step or is_tentative(statement.core) or CHANGED_MIND.holds(statement.core)
     chance = 0.0 if passing else weigh_lasting(_make_form(each), reading, user=True)
-    intent = "" if passing else find_intent(statement.core)
+    rule = OPENS_RULE.holds(text)
+    intent = "" if passing or rule else find_intent(statement.core)
     if chance < USER_LASTS and not intent:
         return "none", 0.0
     if intent:
         return intent, max(chance, PLAIN_CHANCE)
     clear = _find_cued(statement.core)
-    kind = max(LASTING_KINDS, key=lambda kind: (clear.get(kind, 0.0), reading.kinds[kind]))
-    own_way = kind == "decision" and holds_anywhere(statement.text)
+    kinds = [kind for kind in LASTING_KINDS if not (rule and kind in MENDED_KINDS)]
+    kind = max(kinds, key=lambda kind: (clear.get(kind, 0.0), reading.kinds[kind]))
+    if kind in CHOICE_KINDS and _is_done_once(text):
+        return "fact", chance
+    own_way = kind == "decision" and holds_anywhere(text)
     return "preference" if own_way else kind, chance
+
+
+def _is_done_once(text: str) -> bool:
+    """Return True for a request that settles nothing for later: "yes, fix it", "can we improve …?"."""
+    return asks_for_now(text) and not (STANDING.holds(text) or PROPOSES.holds(text))
 
 
 def _make_form(each: PlacedStatement) -> Form:
@@ -582,6 +594,7 @@ def _keep_different(found: Sequence[Found], known: Known) -> list[Found]:
             surest, own, other = kept[known_at]
             text = f"{each.statement.text} {other.text}"
             text = text if len(text) <= LONGEST_STATEMENT else each.text
+            own = kind if own in MENDED_KINDS and OPENS_RULE.holds(text) else own
             kept[known_at] = surest, own, other._replace(text=text)
             continue
         repeated = any(_covers(one, each) for *_, one in kept) or _is_known(kind, each, known)

@@ -1,5 +1,6 @@
 """Wordings of what holds from now on, and of what is only reported or tried."""
 
+from bethink.language.openers import LEAD
 from bethink.language.pattern import Pattern
 
 RESTRICTS = Pattern(
@@ -36,6 +37,19 @@ STANDING = Pattern(
     ),
     rejects=("Next time the tests run", "Open a PR", "Es geht immer noch nicht"),
 )
+OPENS_RULE = Pattern(
+    "begins like a rule for every time",
+    rf"{LEAD}(?:from now on|going forward|(?:never|always)(?! \w+(?:s|ing|ed)\b)|ab (?:jetzt|sofort)|nie(?:mals)?|immer(?! noch)|(?:jamais|toujours|désormais)|(?:de|a partir de) (?:ahora|agora)"
+    r"|nunca|siempre|sempre|никогда|всегда)(?!\w)|\W*(?:今後|必ず|常に|(?:从|自)(?:现在|今)起|总是|永远|绝不)",
+    start=True,
+    matches=(
+        "Never track single chapters",
+        "ok, from now on ask first",
+        "Niemals auf main pushen",
+        "必ずテストを書いて",
+    ),
+    rejects=("It never loads", "Always getting a 401", "Never loads", "Immer noch kaputt"),
+)
 CHOOSES = Pattern(
     "chooses between things, or limits one",
     r"\b(?:instead(?: of)?|rather than|over the|prefer(?:red|ably)?|no longer|only|must(?:n't)?|should(?:n't)?|needs? to be|don'?t|do not|avoid|without|at (?:most|least))\b"
@@ -48,16 +62,18 @@ DECIDES = Pattern(
     r"\b(?:we|i)(?:'ve| have)? (?:all |now |just |also |finally )?(?:decided|agreed|chose|opted|settled (?:on|for)|picked)\b(?!\W*\Z| it up| up)"
     r"|\b(?:we|i)(?:'ll| will|'re going to| are going to) (?:use|keep|stick (?:with|to)|go with|stay (?:with|on))\b|\b(?:we're|we are) (?:going|sticking|staying) with\b"
     r"|\blet'?s (?:use|keep|stick (?:with|to)|go with|stay (?:with|on))\b|\A\W*(?:decision|decided|scope|out of scope)\W{0,3}:"
-    r"|\A\W*option \w{1,2}: |\buse .{1,60}(?:, not\b| instead of\b| rather than\b)|\b(?:is|are) out of scope\b",
+    r"|\A\W*option \w{1,2}: |\buse .{1,60}(?:, not\b| instead of\b| rather than\b)|\b(?:is|are) out of scope\b"
+    r"|\A\W*use [\w.@/+-]+(?: [\w.-]+)? for (?!(?:now|this|that|it|me)\b)",
     matches=(
         "We decided to cache pages",
         "We'll use Postgres for the queue",
         "Option C: one crate for each",
         "Use Valkey, not Redis",
         "Mobile is out of scope",
+        "Use Redis for sessions",
         "Let's go with the second layout",
     ),
-    rejects=("We use it", "I picked it up", "We have not decided", "Should we use Redis?"),
+    rejects=("We use it", "We have not decided", "Use it for now", "Should we use Redis?"),
 )
 STEP_OF_TASK = Pattern(
     "is done with the task at hand",

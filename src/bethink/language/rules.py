@@ -2,9 +2,19 @@
 
 from typing import NamedTuple
 
-from bethink.language.lasting import STANDING
+from bethink.language.lasting import (
+    ASKS_UNMARKED,
+    CHOOSES,
+    DECIDES,
+    STANDING,
+    STEP_OF_TASK,
+    WANTS_WORK,
+)
 from bethink.language.openers import YES
 from bethink.language.pattern import Pattern
+from bethink.language.pointing import SPEAKS_FOR_ONESELF
+from bethink.language.reports import DELIVERS
+from bethink.language.requests import ASKS_FOR_WORK
 
 BINDS = Pattern(
     "asks something of anybody who touches its subject",
@@ -284,6 +294,24 @@ def lasts(text: str) -> bool:
     return COMMANDS_PLAINLY.holds(text) and not (
         FOR_THIS_TASK.holds(text) or REPORTS_EVENT.holds(text)
     )
+
+
+def asks_for_now(text: str) -> bool:
+    """Return True if what a user said is a step of the task at hand, a request for work, or a question."""
+    if DELIVERS.holds(text) or STEP_OF_TASK.holds(text):
+        return True
+    if text.endswith("?") or ASKS_UNMARKED.holds(text):
+        return True
+    if (text.startswith("/") or "please" in text.lower()) and not lasts(text):
+        return True
+    chooses = wishes(text) or DECIDES.holds(text) or CHOOSES.holds(text)
+    return bool(ASKS_FOR_WORK.holds(text)) and not chooses
+
+
+def wishes(text: str) -> bool:
+    """Return True if a user says how something should be, and not that it is to be done now."""
+    wish = SPEAKS_FOR_ONESELF.holds(text) and not WANTS_WORK.holds(text)
+    return wish and not text[:4].lower().startswith("you ")  # a rule for every time says so
 
 
 def directs(text: str) -> bool:

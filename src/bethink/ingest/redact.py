@@ -396,7 +396,9 @@ def _find_column(line: str, before: str, after: str) -> tuple[int, str, int, str
 # Secret values
 
 _SYMBOLS = "!@#$%^&*+~?"
-LONGEST_RUN = 2.5  # characters to a run of digits or of letters in what a machine drew, on average; by hand
+LONGEST_RUN = (
+    2.5  # characters to a run of digits or of letters in what a machine drew, on average; by hand
+)
 LONG_WORD = 12  # letters from which on a plain word given to a variable is its secret rather than the name of one; set by hand
 _LOOSE = "\\.,;:"
 # A value with one of these and another word with digits is a secret, too: `yourMama1986`, `default-tango42`.
@@ -552,7 +554,11 @@ def _worded(found: Suspect) -> bool:
     words = _compile(r"[a-z]+").findall(found.value.lower())
     known = _load().words
     about = STOP_WORDS | known["name"] | known["measure"]
-    return about.isdisjoint(words) and not known["ordinary"].issuperset(words) and _fits("filled", found.value)
+    return (
+        about.isdisjoint(words)
+        and not known["ordinary"].issuperset(words)
+        and _fits("filled", found.value)
+    )
 
 
 def _spoken(found: Suspect) -> bool:

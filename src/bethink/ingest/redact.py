@@ -541,7 +541,7 @@ def _stated(found: Suspect) -> bool:
 
 
 def _jumbled(found: Suspect) -> bool:
-    """Return True for a value that no name looks like: mixed with signs, or of many short runs (`9f8Gh2kL`)."""
+    """Return True for a value that is no name: with signs, or of many short runs (`9f8Gh2kL`)."""
     value = found.value.rstrip(_LOOSE)
     runs = _compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+").findall(value)
     digits = any(map(str.isdigit, value)) and value != value.lower()

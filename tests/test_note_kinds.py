@@ -1,5 +1,7 @@
 """The kind of a note that nobody gave one, with the packaged models."""
 
+import json
+
 import note_kinds
 import pytest
 
@@ -81,3 +83,65 @@ def test_without_a_model_words_alone_tell_a_decision(text):
 def test_a_kind_that_was_said_outright_wins(open_memory, text, options, kind):
     memory = open_memory(MODEL)
     assert memory.one(memory.add(text, **options).id).kind == kind
+
+
+RULES = {
+    "decision": [
+        "Wir benutzen nie npm, nur pnpm",
+        "Wir deployen nie am Freitag, weil der Support dann fehlt",
+        "On ne déploie jamais le vendredi",
+        "Nunca desplegamos los viernes",
+        "Nunca fazemos deploy na sexta",
+        "Мы никогда не выкатываем по пятницам",
+        "我们从不在周五部署",
+        "우리는 항상 pnpm을 사용한다",
+    ],
+    "preference": [
+        "Immer Zod für Validierung verwenden",
+        "Ne jamais pousser directement sur main",
+        "Nunca hagas push directo a main",
+        "Sempre usar pnpm neste projeto",
+        "Никогда не пушить напрямую в main",
+        "绝不直接推送到 main",
+        "決して main に直接 push しない",
+        "절대 main에 직접 푸시하지 않는다",
+    ],
+    "todo": [
+        "Aufgabe: Cache leeren vor dem Release",
+        "Tarea: limpiar la caché",
+        "Tâche : vider le cache",
+        "任务：清理缓存",
+    ],
+    "problem": [
+        "Der Build schlägt immer fehl",
+        "El build siempre falla en Windows",
+        "Сборка всегда падает на Windows",
+        "构建总是失败",
+        "ビルドは必ず失敗する",
+    ],
+    "general": [
+        "Der Server war nie langsam",
+        "Die Lampe leuchtet immer noch",
+        "Wir hatten nie Probleme mit dem Cache",
+        "빌드가 항상 실패한다",
+    ],
+    "fact": ["Immer is used for the state"],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [pytest.param(text, kind, id=text) for kind, texts in RULES.items() for text in texts],
+)
+def test_a_note_in_another_language_gets_its_kind_from_never_always_and_task(text, kind):
+    assert classify(text)[0] == kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [pytest.param(text, id=text) for text in (*RULES["decision"][:4], *RULES["preference"][:3])],
+)
+def test_a_rule_in_another_language_reaches_the_briefing(cli, text):
+    cli.ok("add", text)
+    told = json.loads(cli.ok("hook", "session-start", stdin="{}"))
+    assert text in told["hookSpecificOutput"]["additionalContext"]

@@ -4,6 +4,7 @@ mistakes this file for a leak."""
 import re
 
 import pytest
+import secret_sentences as told
 from data_redact import BENIGN, LOOKALIKES, SECRETS, SHAPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -61,7 +62,7 @@ def mark_missed(name):
     ("around", "secret"),
     [
         pytest.param(around, secret, id=name, marks=mark_missed(name))
-        for name, around, secret in [*PLACED, *LATER_SECRETS]
+        for name, around, secret in [*PLACED, *LATER_SECRETS, *told.SECRETS, *told.UNSEEN_SECRETS]
     ],
 )
 def test_a_secret_is_removed_from_its_place(around, secret):
@@ -69,7 +70,11 @@ def test_a_secret_is_removed_from_its_place(around, secret):
 
 
 @pytest.mark.parametrize(
-    "text", [pytest.param(text, id=name) for name, text in [*PLAIN, *LATER_LOOKALIKES]]
+    "text",
+    [
+        pytest.param(text, id=name)
+        for name, text in [*PLAIN, *LATER_LOOKALIKES, *told.LOOKALIKES, *told.UNSEEN_LOOKALIKES]
+    ],
 )
 def test_a_text_that_only_looks_like_a_secret_stays(text):
     assert redact(text).text == text

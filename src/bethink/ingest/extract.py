@@ -5,7 +5,7 @@ is judged by its beginning: the text after the first 20,000 characters changes n
 are worth more than many, so a doubtful name is left out.
 
 This module knows no store, no model, no clock and no project. It does not know English grammar either: it relies on word order and
-cue phrases. Other languages get a summary, keywords and identifiers, and the kind `general`.
+cue phrases. Other languages get a summary, keywords and identifiers; of kinds only those that cue phrases tell.
 """
 
 from __future__ import annotations

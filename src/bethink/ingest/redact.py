@@ -396,6 +396,9 @@ def _find_column(line: str, before: str, after: str) -> tuple[int, str, int, str
 # Secret values
 
 _SYMBOLS = "!@#$%^&*+~?"
+LONGEST_RUN = (
+    2.5  # characters to a run of digits or of letters in what a machine drew, on average; by hand
+)
 LONG_WORD = 12  # letters from which on a plain word given to a variable is its secret rather than the name of one; set by hand
 _LOOSE = "\\.,;:"
 # A value with one of these and another word with digits is a secret, too: `yourMama1986`, `default-tango42`.
@@ -537,6 +540,27 @@ def _stated(found: Suspect) -> bool:
     return (sum(kinds) >= 3 or bool(digits)) and _is_secret(value, "password", quoted=False)
 
 
+def _jumbled(found: Suspect) -> bool:
+    """Return True for a value that is no name: with signs, or of many short runs (`9f8Gh2kL`)."""
+    value = found.value.rstrip(_LOOSE)
+    runs = _compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+").findall(value)
+    digits = any(map(str.isdigit, value)) and value != value.lower()
+    signed = value[-1:] in _SYMBOLS or _fits("strong", value)
+    return digits and (signed or len(runs) * LONGEST_RUN >= len(value))
+
+
+def _worded(found: Suspect) -> bool:
+    """Return True for words and a number that make no name: `correct-horse-9`."""
+    words = _compile(r"[a-z]+").findall(found.value.lower())
+    known = _load().words
+    about = STOP_WORDS | known["name"] | known["measure"]
+    return (
+        about.isdisjoint(words)
+        and not known["ordinary"].issuperset(words)
+        and _fits("filled", found.value)
+    )
+
+
 def _spoken(found: Suspect) -> bool:
     """Return True for the password of a network: even plain words, where they end the sentence."""
     value = found.value.rstrip(_LOOSE + "!")
@@ -555,6 +579,8 @@ _CHECKS: dict[str, Callable[[Suspect], bool]] = {
     "assigned": _assigned,
     "flag": _flag,
     "stated": _stated,
+    "jumbled": _jumbled,
+    "worded": _worded,
     "spoken": _spoken,
     "words": lambda found: _is_passphrase(found.value),
 }

@@ -44,7 +44,7 @@ _LED = r"(?:^|[.!?] |[。！？])([^.!?。！？\n]{2,100})[:：]\s*$"
 # "Root cause: …", "**Fix:** …", "Decision — …", "[decision] …"
 _LABELLED = (
     r"\s*(?:(?:\*\*|__)([A-Za-z][^*_\n:]{1,40}?)(?::\s?(?:\*\*|__)|(?:\*\*|__)\s?(?::|[-–—]\s))"
-    r"|([A-Za-z][A-Za-z' ;-]{1,30}?)(?::|\s[–—])(?=\s)|\[([A-Za-z-]{3,20})\](?=\s))\s*\S"
+    r"|([^\W\d_](?:[^\W\d_]|[' ;-]){1,30}?)(?:(?::|\s[–—])(?=\s)|：)|\[([A-Za-z-]{3,20})\](?=\s))\s*\S"
 )
 TRANSITION_WORDS = 14  # who says more in the same sentence may say something worth keeping; by hand
 ROW_WORDS = 4  # of a cell that says something by itself; a shorter one is a name; by hand

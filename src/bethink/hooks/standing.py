@@ -1,7 +1,7 @@
-"""Standing statements: what a user said in a conversation that holds for more than the work it was said for.
+"""Standing statements: users' statements from conversations that hold for more than the work at hand.
 
-Most of what a user says to an agent is done once: "yes, fix it", "remove the stale plans". Told to another session, it reads like leave or
-an order for that one. So briefings and prompts do not show it, however probable the reader found it to last.
+Most requests to an agent are done once: "yes, fix it", "remove the stale plans". In another session they would read like a permission or an
+order. So briefings and prompts do not show them, however probable the reader found it that they last.
 """
 
 from bethink.hooks.matching import find_telling_words
@@ -27,8 +27,8 @@ def is_done_once(one: Memory) -> bool:
     That is a request, or a choice that is only talk: "i will attach the screenshot". What describes something is none.
     """
     text = one.content
-    said = is_inferred(one) and is_users_statement(one) and one.kind not in OPEN_KINDS
-    if not said or STANDING.holds(text):
+    inferred = is_inferred(one) and is_users_statement(one) and one.kind not in OPEN_KINDS
+    if not inferred or STANDING.holds(text):
         return False
     talk = is_choice(one) and CHATS.holds(text) and not (DECIDES.holds(text) or _binds(text))
     return talk or asks_for_now(text)
